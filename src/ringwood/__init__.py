@@ -1,0 +1,81 @@
+"""Ringwood: long-term memory for AI agents, on your own disk.
+
+    from ringwood import Memory
+
+    with Memory.open() as memory:
+        memory.store("We chose SQLite because it needs no service.")
+        print(memory.recall("why no database server?").hits[0].text)
+
+Names load on first use: a process that only needs the version must not pay for numpy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ringwood.version import __version__
+
+if TYPE_CHECKING:
+    from ringwood.errors import (
+        AddressError,
+        BusyError,
+        ConfigError,
+        EmbedderError,
+        HomeError,
+        NoHomeError,
+        RingwoodError,
+        SchemaError,
+        StorageError,
+        UsageError,
+    )
+    from ringwood.memory import Memory
+    from ringwood.types import Dropped, Hit, Recall, Receipt, Signals, Term
+
+_HOMES = {
+    "Memory": "ringwood.memory",
+    **dict.fromkeys(("Dropped", "Hit", "Recall", "Receipt", "Signals", "Term"), "ringwood.types"),
+    **dict.fromkeys(
+        (
+            "AddressError",
+            "BusyError",
+            "ConfigError",
+            "EmbedderError",
+            "HomeError",
+            "NoHomeError",
+            "RingwoodError",
+            "SchemaError",
+            "StorageError",
+            "UsageError",
+        ),
+        "ringwood.errors",
+    ),
+}
+
+__all__ = [
+    "AddressError",
+    "BusyError",
+    "ConfigError",
+    "Dropped",
+    "EmbedderError",
+    "Hit",
+    "HomeError",
+    "Memory",
+    "NoHomeError",
+    "Recall",
+    "Receipt",
+    "RingwoodError",
+    "SchemaError",
+    "Signals",
+    "StorageError",
+    "Term",
+    "UsageError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module on first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ringwood' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,308 @@
+"""All that writing and recalling need of a database.
+
+An engine keeps documents, nodes, words, vectors and edges in three tiers, and ranks. Reading goes
+through one consistent snapshot over all tiers (`reading`), writing through one transaction on one
+tier (`writing`). Nothing above this line knows SQL; nothing below it knows a query's meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ringwood.types import Document, Edge, Node, State, Tier
+
+FloatVector = npt.NDArray[np.float32]
+"""float32[d]"""
+FloatRows = npt.NDArray[np.float32]
+"""float32[n, d], row = item."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordScore:
+    """What the words of a query say of one node."""
+
+    bm25: float
+    """BM25 over the searched spaces, all tiers at once; 0 when no term matches."""
+    share: float
+    """Share of the query's idf mass that the node matches, 0..1."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordRanking:
+    """Nodes by words."""
+
+    order: tuple[int, ...]
+    """Node ids, best first; ties by the newer id."""
+    scores: Mapping[int, WordScore]
+    """For every id of `order` and every one that was asked for besides."""
+    complete: bool
+    """False when a budget or deadline left terms of the query unread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine:
+    """What the meaning of a query says of one node."""
+
+    raw: float
+    """The model's own cosine, -1..1."""
+    centred: float
+    """Cosine after both sides lost the mean of their script, -1..1."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """A question in the space of one embedder."""
+
+    embedder: str
+    """Vector identity: only rows of this one are compared."""
+    raw: FloatVector
+    """Unit length."""
+    centred: FloatVector
+    """The question minus its own script's mean, unit length."""
+    means: Mapping[str, FloatVector]
+    """Mean per script of the nodes; `""` serves scripts without their own."""
+    means_version: str
+    """Changes with `means`: what an engine may key a cache by."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRanking:
+    """Nodes by meaning."""
+
+    order: tuple[int, ...]
+    """Node ids by centred cosine, best first; ties by the newer id."""
+    cosines: Mapping[int, Cosine]
+    """For every id of `order`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TierTotals:
+    """What one tier holds."""
+
+    documents: int
+    nodes: int
+    vectors: int
+    edges: int
+    bytes: int
+    """Size of its files on disk, write-ahead log included."""
+    wal_bytes: int
+    """Of which write-ahead log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What the home holds, read back."""
+
+    tiers: Mapping[Tier, TierTotals]
+    """Present tiers only."""
+    states: Mapping[State, int]
+    """Documents per state."""
+    errors: tuple[str, ...]
+    """The last errors of failed documents, newest first."""
+    spaces: Mapping[str, int] = field(default_factory=dict)
+    """Documents per space."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWrite:
+    """A node on its way in."""
+
+    node: Node
+    terms: tuple[str, ...]
+    """Its distinct index terms."""
+
+
+class Reader(Protocol):
+    """One consistent view of every tier. A document that lies in two tiers is seen once, hottest first."""
+
+    missing_tiers: tuple[Tier, ...]
+    """Tiers that exist in this home and cannot be opened now."""
+
+    def document(self, document: int) -> Document | None:
+        """Fetch one document's card."""
+
+    def documents(self, ids: Iterable[int]) -> dict[int, Document]:
+        """Fetch cards; unknown ids are left out."""
+
+    def document_by_source(self, space: str, source: str) -> Document | None:
+        """Find what was stored under a source key."""
+
+    def document_by_hash(self, space: str, sha256: str) -> Document | None:
+        """Find an identical text; the oldest when there are several."""
+
+    def text_of(self, document: int) -> str:
+        """Fetch the stored text. Raises KeyError when there is no such document."""
+
+    def nodes(self, ids: Iterable[int]) -> dict[int, Node]:
+        """Fetch nodes; unknown ids are left out."""
+
+    def nodes_of(self, document: int) -> tuple[Node, ...]:
+        """Fetch all nodes of a document in reading order."""
+
+    def resolve(self, space: str, path: str) -> int | None:
+        """Find the node at a path, exactly."""
+
+    def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
+        """List the ids of the newest nodes that can carry an edge, newest first."""
+
+    def recent_documents(
+        self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20
+    ) -> tuple[Document, ...]:
+        """List documents by `created_at`, newest first."""
+
+    def sources(self, space: str, prefix: str) -> dict[str, int]:
+        """Map every source key that starts with `prefix`, literally, to its document id."""
+
+    def roots(self, space: str) -> tuple[Document, ...]:
+        """List a space's documents by path."""
+
+    def pending(self, limit: int) -> tuple[Document, ...]:
+        """List documents whose vectors are to come, oldest first, failed ones last."""
+
+    def rank_words(
+        self,
+        terms: Sequence[str],
+        spaces: Sequence[str],
+        *,
+        limit: int,
+        also: Iterable[int] = (),
+        max_postings: int = 60_000,
+        deadline_s: float | None = None,
+    ) -> WordRanking:
+        """Rank nodes by BM25 over every tier at once.
+
+        Terms are data, never query syntax. They are read rarest first until `max_postings`
+        postings or the deadline; the rarest is always read. `also` names nodes whose score is
+        wanted even when they do not rank.
+        """
+
+    def rank_vectors(
+        self, query: VectorQuery, spaces: Sequence[str], *, limit: int
+    ) -> VectorRanking:
+        """Rank nodes by centred cosine over every tier at once."""
+
+    def cosines(self, query: VectorQuery, ids: Iterable[int]) -> dict[int, Cosine]:
+        """Measure given nodes; those without a vector of this embedder are left out."""
+
+    def vectors(self, embedder: str, ids: Iterable[int]) -> dict[int, FloatVector]:
+        """Fetch unit rows as float32[d]; nodes without one are left out."""
+
+    def vectors_by_digest(self, embedder: str, digests: Iterable[str]) -> dict[str, FloatVector]:
+        """Fetch rows of equal embedded text, any space: the vectors are their own cache."""
+
+    def edges(self, ids: Iterable[int]) -> tuple[Edge, ...]:
+        """List the edges that touch any of the nodes, both ends present."""
+
+    def counts(self, document: int, embedder: str) -> tuple[int, int, int]:
+        """Read back nodes, vectors under this embedder, and edges of a document."""
+
+    def tombstoned(self, space: str, hashes: Iterable[str]) -> set[str]:
+        """Say which of these hashes were forgotten in this space."""
+
+    def space_of_key(self, key: str) -> str | None:
+        """Find the name of the space with this key."""
+
+    def spaces(self) -> dict[str, str]:
+        """Map every registered space name to its key."""
+
+    def meta(self, key: str) -> str | None:
+        """Read one small setting of the home."""
+
+    def recall_log(self, recall_id: str) -> str | None:
+        """Read the JSON that was logged for a recall."""
+
+    def totals(self) -> Totals:
+        """Count everything, per tier."""
+
+
+class Writer(Protocol):
+    """One transaction on one tier. Leaving its context commits; an exception rolls back."""
+
+    def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:
+        """Reserve runs of ids, unique over all tiers: the first document id and node id. Hot only."""
+
+    def put_document(self, document: Document, text: str, nodes: Sequence[NodeWrite]) -> None:
+        """Insert a document, or replace the one with its id.
+
+        Nodes that are gone lose words, vectors and edges; nodes that stay keep access counts, and
+        keep vectors and edges when their text and title are unchanged. A replaced text goes to
+        `versions`.
+        """
+
+    def put_vectors(
+        self,
+        document: int,
+        embedder: str,
+        rows: Mapping[int, FloatVector],
+        digests: Mapping[int, str],
+        edges: Sequence[Edge],
+    ) -> bool:
+        """Write vectors and edges and mark the document ready.
+
+        Returns False, and writes nothing, when the document is gone or any of the nodes is.
+        """
+
+    def set_state(self, document: int, state: State, error: str | None) -> None:
+        """Record how far a document got."""
+
+    def set_mirrored(self, document: int, sha256: str | None) -> None:
+        """Record which text the Markdown mirror holds; None: none."""
+
+    def count_again(self, document: int) -> None:
+        """Count that the identical text was stored once more."""
+
+    def count_access(self, nodes: Iterable[int]) -> None:
+        """Count that nodes were returned or injected; ids not in this tier are ignored."""
+
+    def delete_document(self, document: int) -> bool:
+        """Remove a document with all that was derived from it, versions included."""
+
+    def purge_log(self, documents: Iterable[int]) -> None:
+        """Remove logged recalls that mention any of these documents. Hot only."""
+
+    def add_tombstones(self, space: str, hashes: Iterable[str], at: datetime) -> None:
+        """Remember hashes of what was forgotten. Hot only."""
+
+    def lift_tombstones(self, space: str, hashes: Iterable[str]) -> None:
+        """Let forgotten hashes back in. Hot only."""
+
+    def log_recall(
+        self, recall_id: str, at: datetime, documents: Iterable[int], payload: str, *, keep: int
+    ) -> None:
+        """Log a recall and prune the log to the newest `keep`. Hot only."""
+
+    def register_space(self, key: str, slug: str) -> str:
+        """Name a space: `slug`, or `slug~2` where another key has it. Idempotent. Hot only."""
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Write one small setting of the home. Hot only."""
+
+
+class Engine(Protocol):
+    """Documents, nodes, words, vectors and edges at rest. Safe from several threads."""
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        """Open a snapshot over all tiers. Never takes the write lock; keep it short."""
+
+    def writing(
+        self, tier: Tier = "hot", *, timeout_s: float | None = None
+    ) -> AbstractContextManager[Writer]:
+        """Begin a transaction on one tier.
+
+        Raises:
+            BusyError: when the write lock was not had within `timeout_s` (default 30).
+            StorageError: when the disk refuses; nothing was written.
+        """
+
+    def erase_traces(self) -> None:
+        """Make deleted text unreadable in the files: optimise the words, truncate the log."""
+
+    def close(self) -> None:
+        """Close every connection. Idempotent."""

@@ -1,0 +1,89 @@
+"""Everything Ringwood raises, and what a caller can do about it.
+
+    RingwoodError
+    ├── UsageError            the call is wrong: correct it
+    │   ├── AddressError      nothing has this address
+    │   └── ConfigError       a setting is unknown or has a bad value
+    ├── HomeError             the environment is wrong: mend it, then call again
+    │   ├── NoHomeError       there is no home here yet
+    │   ├── SchemaError       the home was written by a newer Ringwood
+    │   └── StorageError      the disk or the database refused
+    │       └── BusyError     another process holds the database: call again later
+    └── EmbedderError         no vectors for now: words go on, vectors follow
+
+Each class has a stable `code`; each error says what, which, and in `mend` the command that mends it.
+"""
+
+from __future__ import annotations
+
+
+class RingwoodError(Exception):
+    """Base of all. `str(error)` is a sentence for people."""
+
+    code = "failed"
+    """Stable name, the `error.code` of the JSON contract."""
+    exit_code = 1
+    """What the command ends with."""
+
+    def __init__(self, message: str, *, mend: str = "") -> None:
+        """Say what went wrong with what; `mend` is what to type or do next."""
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+
+
+class UsageError(RingwoodError):
+    """The call is wrong."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class AddressError(UsageError):
+    """No node has this address."""
+
+    code = "no_such_address"
+    exit_code = 1
+
+
+class ConfigError(UsageError):
+    """A setting is unknown or its value does not fit."""
+
+    code = "bad_config"
+
+
+class HomeError(RingwoodError):
+    """The home cannot be used as it is."""
+
+    code = "home"
+    exit_code = 3
+
+
+class NoHomeError(HomeError):
+    """There is no home at this place."""
+
+    code = "no_home"
+
+
+class SchemaError(HomeError):
+    """The home was written by a newer Ringwood."""
+
+    code = "newer_schema"
+
+
+class StorageError(HomeError):
+    """The disk or the database refused: full, read-only, damaged."""
+
+    code = "storage"
+
+
+class BusyError(StorageError):
+    """Another process holds the database for longer than we wait."""
+
+    code = "busy"
+
+
+class EmbedderError(RingwoodError):
+    """The embedder is missing, down, late, or answered nonsense."""
+
+    code = "embedder"
