@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 FloatRows = npt.NDArray[np.float32]
 """float32[n, d], row = item."""
+FloatVector = npt.NDArray[np.float32]
+"""float32[d]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Means:
 
     version: str
     """Changes whenever the numbers do."""
-    by_script: dict[str, npt.NDArray[np.float32]]
+    by_script: dict[str, FloatVector]
     """float32[d] per script name; the key `""` serves every script that has none."""
 
 
@@ -48,7 +50,10 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> str:
-        """Provider, model, weight digest, dimension, prefix rule, pooling: vectors of different identities are never compared."""
+        """Provider, model, weight digest, dimension, prefix rule, pooling.
+
+        Vectors of different identities are never compared.
+        """
 
     @property
     def dim(self) -> int:
@@ -65,7 +70,7 @@ class Embedder(Protocol):
     def embed_passages(self, texts: Sequence[str]) -> FloatRows:
         """Embed texts to be found. Rows unit length, in the order given; `[]` gives `[0, d]`."""
 
-    def embed_query(self, text: str, *, timeout_s: float | None = None) -> npt.NDArray[np.float32]:
+    def embed_query(self, text: str, *, timeout_s: float | None = None) -> FloatVector:
         """Embed a question, before any waiting passages. float32[d], unit length.
 
         Raises:
@@ -73,4 +78,7 @@ class Embedder(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of model and processes. Idempotent; the object may not be used afterwards."""
+        """Let go of model and processes. Idempotent; may be called from any thread.
+
+        A call under way raises `EmbedderError`, and so does every later one.
+        """

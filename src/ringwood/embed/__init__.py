@@ -1,0 +1,1 @@
+"""Texts to unit rows: one file per provider, behind the protocol in `base.py`."""

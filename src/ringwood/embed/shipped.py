@@ -1,0 +1,56 @@
+"""Means and anchors that ship with Ringwood, and the sentences they were measured on."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from ringwood.embed.base import Anchors, Means
+
+
+def sentences() -> tuple[list[str], list[tuple[str, str]]]:
+    """Read what ships to measure with: unrelated sentences, and near-duplicate pairs."""
+    record = _read("sentences.json")
+    unrelated = [text for texts in record["unrelated"].values() for text in texts]
+    pairs = [(left, right) for side in record["duplicates"].values() for left, right in side]
+    return unrelated, pairs
+
+
+@cache
+def calibration_of(provider: str) -> tuple[Means, Anchors]:
+    """Read what was measured for a provider; `bench/calibrate.py` writes it."""
+    record = _read(f"{provider}.json")
+    by_script = {
+        script: np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float32)
+        for script, text in record["means"].items()
+    }
+    return Means(record["version"], by_script), Anchors(**record["anchors"])
+
+
+def record_of(identity: str, means: Means, anchors: Anchors) -> dict[str, Any]:
+    """Write means and anchors as the JSON that `calibration_of` reads.
+
+    Half precision: means are averages of rows that are stored in 8 bits.
+    """
+    return {
+        "identity": identity,
+        "version": means.version,
+        "anchors": {name: round(value, 4) for name, value in asdict(anchors).items()},
+        "means": {
+            script: base64.b64encode(mean.astype("<f2").tobytes()).decode()
+            for script, mean in means.by_script.items()
+        },
+    }
+
+
+def _read(name: str) -> dict[str, Any]:
+    """Read one of the files beside this module."""
+    source = resources.files("ringwood.embed") / "data" / name
+    record: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
+    return record
