@@ -1,0 +1,14 @@
+"""What is done to strings: repairing, masking, making inert, cutting, and preparing for search.
+
+Everything in this room is pure: text in, text or plain values out, with no file, database, model or
+clock. Offsets are code points of the text that was given.
+
+- `clean`: what may be stored, and what a terminal may be shown.
+- `redact`: secrets masked before anything reaches the disk.
+- `terms`: the words of a text as the index holds them, and those of a query.
+- `sentences`: where a text may be cut.
+- `inert`: recalled text that cannot pass for our frame, a role or a system line.
+- `echo`: the words of our own frame.
+
+`redact` and `echo` lie on a hook's path and use the standard library only.
+"""

@@ -1,0 +1,194 @@
+"""The words of a text as the index holds them.
+
+`index_terms` prepares a text, `query_terms` a question; both in the same way, so that equal terms
+mean a match. A term holds no white space and no control character: the database's tokenizer splits
+nowhere inside it.
+
+What a run of text becomes depends on its script:
+
+- Latin words: case folded, stemmed as English; identifiers also whole (`skill-audit`, `camelCase`);
+- words of another alphabet: whole, and in character 4-grams, which stand in for a stemmer;
+- Han, kana and Hangul: single characters and bigrams;
+- Thai, Lao, Khmer, Myanmar and Tibetan, written without spaces: character n-grams;
+- symbols and emoji: each by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import unicodedata
+from collections import Counter
+
+import regex
+import Stemmer
+
+from ringwood.text.stop_words import STOP_WORDS
+
+MAX_TERM = 64
+"""Longest term, in code points. Longer ones are cut, in texts and in queries alike."""
+
+QUERY_END = 2_000
+"""How much is read of either end of a long query: the question stands before or after the paste."""
+
+_GRAM = 4  # arabic hit@5 .877 -> .972 against plain words
+_SHORT_GRAMS = (2, 3)
+
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}ー々〆〇"
+_SPACELESS = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+_WORD = (
+    rf"[[\p{{L}}\p{{N}}_]--[{_CJK}{_SPACELESS}]][[\p{{L}}\p{{M}}\p{{N}}_]--[{_CJK}{_SPACELESS}]]*+"
+)
+
+# A compound is words joined by one or two marks: `GB/s`, `config.js`, `std::vector`, `a@b.org`.
+# In front may stand the dashes of an option or the dot of a dotfile, behind it `++` or `#`.
+_TOKEN = regex.compile(
+    rf"(?P<compound>(?:(?<![^\s(\[{{\"'`=])(?:--?|\.)(?=\p{{L}}))?"
+    rf"{_WORD}(?:[-./@+:&'’\\~=#%]{{1,2}}{_WORD})*+(?:\+\+|\#)?)"
+    rf"|(?P<cjk>[{_CJK}]++)"
+    rf"|(?P<spaceless>[{_SPACELESS}][{_SPACELESS}\p{{M}}]*+)"
+    r"|(?P<symbol>[\U0001F1E6-\U0001F1FF]{2}|[[\p{So}\p{Sm}\p{Sc}]--\p{ASCII}])",
+    regex.V1,
+)
+_PARTS = regex.compile(r"[\p{L}\p{M}\p{N}]++(?:['’][\p{L}\p{M}]++)*")
+_HUMPS = regex.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})", regex.V1)
+_NUMBER = regex.compile(r"\p{N}+(?:[.:]\p{N}+)+")
+_LATIN = regex.compile(r"[\p{Latin}\p{M}\p{N}'’]++")
+_INVISIBLE = regex.compile(r"[\p{Cf}\p{Variation_Selector}\u0640\u064b-\u065f\u0670\u0591-\u05c7]+")
+
+_CACHED_CHUNK = 40
+_local = threading.local()
+
+
+def index_terms(text: str) -> tuple[str, ...]:
+    """Prepare the distinct terms of a text, in the order in which they first occur.
+
+    Every term has at most `MAX_TERM` code points and holds a letter, a digit or a symbol. Text
+    without any gives `()`. Any string is taken.
+    """
+    terms: dict[str, None] = {}
+    for chunk in dict.fromkeys(text.split()):
+        found = _cached(chunk) if len(chunk) <= _CACHED_CHUNK else _analysed(chunk)
+        terms.update(dict.fromkeys(found))
+    return tuple(terms)
+
+
+def query_terms(text: str) -> tuple[str, ...]:
+    """Prepare a question: the terms that `index_terms` would give, without stop words.
+
+    A question of nothing but stop words keeps them all. Of a long one `QUERY_END` code points at
+    either end are read.
+    """
+    if len(text) > 2 * QUERY_END:
+        text = f"{text[:QUERY_END]} {text[-QUERY_END:]}"
+    terms = index_terms(text)
+    stop = _stop_terms()
+    return tuple(term for term in terms if term not in stop) or terms
+
+
+def _analysed(chunk: str) -> tuple[str, ...]:
+    """Prepare one run of text without white space."""
+    if not chunk.isascii():
+        chunk = _INVISIBLE.sub("", unicodedata.normalize("NFKC", chunk))
+    terms: list[str] = []
+    for match in _TOKEN.finditer(chunk):
+        token = match[0]
+        match match.lastgroup:
+            case "compound":
+                terms += _compound(token)
+            case "cjk":
+                terms += _grams(token, (1, 2))
+            case "spaceless":
+                terms += _grams(token, _SHORT_GRAMS) if len(token) > 1 else [token]
+            case _:
+                terms.append(token)
+    return tuple(terms)
+
+
+_cached = functools.lru_cache(maxsize=65_536)(_analysed)
+
+
+def _compound(token: str) -> list[str]:
+    """Prepare a word, or an identifier whole and in parts."""
+    token = token.replace("’", "'")
+    if token.isalnum():
+        return _parted(token)
+    whole = token.casefold()[:MAX_TERM]
+    terms = [whole]
+    if not _NUMBER.fullmatch(token):  # 20.04 is not a twenty and a four
+        for part in _PARTS.findall(token):
+            if len(part) > 1:
+                terms += _parted(part)
+    return terms
+
+
+def _parted(word: str) -> list[str]:
+    """Prepare a word and what it is visibly made of: `camelCase`, `l'eau`."""
+    terms = _word(word.casefold())
+    if not word.islower() and len(word) <= MAX_TERM:
+        humps = _HUMPS.split(word)
+        if len(humps) > 1:
+            terms += [t for hump in humps if len(hump) > 1 for t in _word(hump.casefold())]
+    article, _, noun = word.partition("'")
+    if len(article) <= 2 < len(noun):
+        terms += _word(noun.casefold())
+    return terms
+
+
+def _word(word: str) -> list[str]:
+    """Stem a Latin word; give any other whole and in grams."""
+    if word.isascii() or _LATIN.fullmatch(word):
+        return [_stemmer().stemWord(word[:MAX_TERM])]
+    return [word[:MAX_TERM], *_grams(word, (_GRAM,))]
+
+
+def _grams(run: str, sizes: tuple[int, ...]) -> list[str]:
+    return [run[i : i + size] for size in sizes for i in range(len(run) - size + 1)]
+
+
+def _stemmer() -> Stemmer.Stemmer:
+    """Return this thread's stemmer: a stemmer keeps state and is not to be shared."""
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("english")
+    return stemmer
+
+
+@functools.cache
+def _stop_terms() -> frozenset[str]:
+    return frozenset(index_terms(STOP_WORDS))
+
+
+_SCRIPTS = """
+Latin Han Hiragana Katakana Hangul Bopomofo Cyrillic Arabic Greek Hebrew Devanagari Bengali Gurmukhi
+Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Thai Lao Tibetan Myanmar Khmer Georgian
+Armenian Ethiopic Mongolian Cherokee Syriac Thaana Nko Javanese Balinese Sundanese Tifinagh Yi
+"""
+_SCRIPT = regex.compile("|".join(rf"(?P<{name}>\p{{Script={name}}})" for name in _SCRIPTS.split()))
+
+
+def dominant_script(text: str) -> str:
+    """Name the script of most letters, for example `Latin`; `""` when there is no letter.
+
+    Chinese characters count as `Han`; where kana is a tenth or more of the characters of both
+    kinds, all of them count as `Kana`. Letters of rare scripts count as `Other`.
+    """
+    counts: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        if character.isalpha():
+            counts[_script_of(character)] += count
+    kana = counts.pop("Hiragana", 0) + counts.pop("Katakana", 0)
+    if kana * 10 >= kana + counts["Han"]:
+        kana += counts.pop("Han", 0)
+    else:
+        counts["Han"] += kana
+        kana = 0
+    counts["Kana"] = kana
+    script, count = max(counts.items(), key=lambda item: (item[1], item[0]))
+    return script if count else ""
+
+
+@functools.lru_cache(maxsize=8_192)
+def _script_of(letter: str) -> str:
+    match = _SCRIPT.match(letter)
+    return match.lastgroup if match and match.lastgroup else "Other"
