@@ -28,7 +28,7 @@ def measure(
     rows = embedder.embed_passages(sentences)
     scripts = [dominant_script(text) for text in sentences]
     means = _means(rows, scripts)
-    background = _between(centre(rows, scripts, means))
+    background = _background(centre(rows, scripts, means), scripts)
     duplicates = np.einsum(
         "ij,ij->i",
         _centred(embedder, [left for left, _ in pairs], means),
@@ -66,7 +66,8 @@ def _centred(embedder: Embedder, texts: Sequence[str], means: Means) -> FloatRow
     return centre(rows, [dominant_script(text) for text in texts], means)
 
 
-def _between(rows: FloatRows) -> FloatVector:
-    """Return the cosine of every pair of unit rows."""
-    cosines: FloatVector = (rows @ rows.T)[np.triu_indices(len(rows), k=1)]
+def _background(rows: FloatRows, scripts: Sequence[str]) -> FloatVector:
+    """Return the cosines of all pairs of one script: those across scripts may be translations."""
+    same = np.equal.outer(np.array(scripts), np.array(scripts))
+    cosines: FloatVector = (rows @ rows.T)[np.triu(same, k=1)]
     return cosines
