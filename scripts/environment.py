@@ -24,10 +24,9 @@ if sys.version_info < (3, 11):  # noqa: UP036 - run by whatever `python3` is, be
 ROOT = Path(__file__).resolve().parent.parent
 UV_VERSION = "0.13.8"
 BIN = "Scripts" if os.name == "nt" else "bin"
-NETWORK = (
-    "check the network and the proxy (HTTPS_PROXY), or name a mirror"
-    " (PIP_INDEX_URL and UV_DEFAULT_INDEX), then run this again"
-)
+NETWORK = "check the network and the proxy (HTTPS_PROXY), then run this again"
+# The lock names its registry. With another index uv would call the lock out of date.
+INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL")
 
 
 class TroubleError(Exception):
@@ -110,9 +109,10 @@ def ensure_environment(folder: Path, python: str, *options: str) -> Path:
     uv = ensure_uv(python)
     inside = ensure_venv(folder, python, pip=False)
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in INDEXES},
         "UV_PROJECT_ENVIRONMENT": str(folder),
         "UV_PYTHON_DOWNLOADS": "never",
+        "UV_NO_CONFIG": "1",
         "UV_NO_PROGRESS": os.environ.get("UV_NO_PROGRESS", "0" if sys.stderr.isatty() else "1"),
     }
     environment.pop("VIRTUAL_ENV", None)  # someone else's: uv would warn about it
