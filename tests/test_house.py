@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ringwood
-from ringwood import errors, types
+from ringwood import config, errors, types
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -85,6 +85,19 @@ def test_every_dependency_is_documented_and_no_other() -> None:
 
     assert sorted(row[0].strip("`") for row in table) == names
     assert all(len(row) == 5 and all(row) for row in table)
+
+
+def test_every_setting_is_documented_with_its_default(tmp_path: Path) -> None:
+    words = {"True": "`true`", "False": "`false`", "None": "none"}
+    promised = {
+        f"`{setting.key}`": words.get(str(setting.value), f"`{setting.value}`")
+        for setting in config.settings(str(tmp_path), {})
+    }
+    assert len(promised) > 20
+
+    documented = {row[0]: row[1] for row in rows(read("docs/configuration.md"))}
+
+    assert documented == promised
 
 
 def test_every_value_of_the_vocabulary_is_in_the_glossary() -> None:
