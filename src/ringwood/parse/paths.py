@@ -1,0 +1,110 @@
+"""Names: slugs, first words, and paths that are unique in a document."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import regex
+
+_SEPARATORS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
+_LEADING_MARKS = regex.compile(r"^[\p{M}-]+")
+_GRAPHEME = regex.compile(r"\X")
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
+)
+"""File names that Windows keeps for itself."""
+
+_WIDE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_WORD = regex.compile(rf"[{_WIDE}]\p{{M}}*|[^\s{_WIDE}]+")
+"""A word, or one character of a script that puts no space between words."""
+
+_TAG = regex.compile(r"(?<!\w)</?[a-z][a-z0-9-]*(?:\s[^<>]*)?>|<!--")
+_LINK = regex.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
+_MARKUP = regex.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|~~|\\(?=[!-/:-@\[-`{-~])")
+
+UNTITLED = "untitled"
+"""The name of what has no letter or digit to be named by."""
+
+_READ_CHARS = 1_000
+"""Names are made from this much of a text: first words lie within it, hostile titles do not."""
+
+
+def slug(title: str, max_chars: int = 60) -> str:
+    """Return one part of a path: letters and digits of any script, case-folded, joined by `-`.
+
+    At most `max_chars` (>= 8) characters, cut at a word where one ends within them and never
+    inside a grapheme. Never empty (`untitled`), never a dot, a separator or `~`; a device name of
+    Windows gets a `-` behind it.
+    """
+    folded = unicodedata.normalize("NFKC", title[:_READ_CHARS]).casefold()
+    joined = _SEPARATORS.sub("-", unicodedata.normalize("NFKC", folded))
+    name = _cut(_LEADING_MARKS.sub("", joined).strip("-"), max_chars) or UNTITLED
+    return f"{name}-" if name in _DEVICES else name
+
+
+def _cut(name: str, max_chars: int) -> str:
+    if len(name) <= max_chars:
+        return name
+    word_end = name.rfind("-", 0, max_chars + 1)
+    return name[:word_end] if word_end > 0 else clip_graphemes(name, max_chars)
+
+
+def clip_graphemes(text: str, max_chars: int) -> str:
+    """Return the longest beginning of `text` that ends between graphemes within `max_chars`."""
+    end = 0
+    for grapheme in _GRAPHEME.finditer(text):
+        if grapheme.end() > max_chars:
+            break
+        end = grapheme.end()
+    return text[:end]
+
+
+def first_words(text: str) -> str:
+    """Return the first six words or 24 characters of a script without spaces, on one line.
+
+    Tags, link targets and emphasis are left out where that leaves anything.
+    """
+    start = text[:_READ_CHARS]
+    return _words(_MARKUP.sub("", _LINK.sub(r"\1", _TAG.sub(" ", start)))) or _words(start)
+
+
+def _words(text: str) -> str:
+    # Four characters without spaces weigh as much as one word.
+    weight, first, end = 0, -1, 0
+    for word in _WORD.finditer(text):
+        if weight >= 24 or (word.end() - first > 80 and first >= 0):
+            break
+        first = word.start() if first < 0 else first
+        weight += 1 if regex.match(f"[{_WIDE}]", word[0]) else 4
+        end = word.end()
+    return clip_graphemes(one_line(text[max(first, 0) : end]), 80)
+
+
+def one_line(text: str) -> str:
+    """Return `text` with every run of white space and control characters as one space."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+_CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\u2028\u2029]+")
+
+
+class Paths:
+    """Hands out paths, each once, in the order of asking; the root has the path `""`."""
+
+    def __init__(self, max_parts: int, max_slug_chars: int) -> None:
+        """Paths get at most `max_parts` parts, the document's own counted."""
+        self._max_parts = max_parts
+        self._max_slug_chars = max_slug_chars
+        self._taken: dict[str, int] = {}
+
+    def below(self, parent: str, title: str) -> str:
+        """Return the path for a node under `parent`: its slug, with `~2`, `~3`, ... when taken.
+
+        Where `parent` has all the parts a path may have, the slug takes the place of its last.
+        A slug holds no `~`, so that a number once handed out is never met as a name.
+        """
+        if parent.count("/") + 2 > self._max_parts:
+            parent = parent[: parent.rfind("/")]
+        path = f"{parent}/{slug(title, self._max_slug_chars)}"
+        count = self._taken[path] = self._taken.get(path, 0) + 1
+        return path if count == 1 else f"{path}~{count}"
