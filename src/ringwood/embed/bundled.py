@@ -145,7 +145,7 @@ class BundledEmbedder:
                     mend=f"it is tried again in {left_s:.0f} s; `ringwood doctor` checks it",
                 )
             try:
-                self._process = ModelProcess(self._provider.name, self.dim, self._threads)
+                self._process = ModelProcess(self._provider.name, self.dim, threads=self._threads)
             except EmbedderError:
                 self._failed()
                 raise

@@ -58,10 +58,10 @@ def batches(pieces: Sequence[str]) -> Iterator[range]:
 
 
 def _break_after(data: bytes, end: int) -> int:
-    """Move a cut forward to just after a space that is near, else to the next character."""
+    """Move a cut to just after a space that is near, else to the beginning of a character."""
     if end >= len(data):
         return len(data)
-    space = data.find(b" ", end, end + _BREAK_BYTES)
+    space = data.find(b" ", end - 1, end + _BREAK_BYTES)
     if space >= 0:
         return space + 1
     while end < len(data) and data[end] & 0xC0 == 0x80:  # inside a character

