@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -350,9 +351,8 @@ def test_passages_run_at_low_priority_and_questions_do_not(own: BundledEmbedder)
     own.embed_passages(["a note"])
 
     pid = worker_of(own)
-    nice = {
-        os.getpriority(os.PRIO_PROCESS, int(thread)) for thread in os.listdir(f"/proc/{pid}/task")
-    }
+    threads = [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
+    nice = [os.getpriority(os.PRIO_PROCESS, thread) for thread in threads]
 
     assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, os.getpid())
     assert max(nice) >= 10
