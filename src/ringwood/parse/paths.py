@@ -65,7 +65,13 @@ def first_words(text: str) -> str:
     Tags, link targets and emphasis are left out where that leaves anything.
     """
     start = text[:_READ_CHARS]
-    return _words(_MARKUP.sub("", _LINK.sub(r"\1", _TAG.sub(" ", start)))) or _words(start)
+    return _words(plain(start)) or _words(start)
+
+
+def plain(text: str) -> str:
+    """Return the beginning of `text` without tags, link targets and emphasis, on one line."""
+    start = _TAG.sub(" ", text[:_READ_CHARS])
+    return one_line(_MARKUP.sub("", _LINK.sub(r"\1", start)))
 
 
 def _words(text: str) -> str:
