@@ -219,6 +219,8 @@ class Dropped:
     """`space:/path`."""
     path: str
     """`/document/section/leaf`."""
+    document: str
+    """Its document's id, opaque."""
     score: float
     """What it had scored."""
     terms: tuple[Term, ...]

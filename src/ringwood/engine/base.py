@@ -25,6 +25,16 @@ FloatRows = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
+class TierOptions:
+    """Where the older tiers lie."""
+
+    warm_path: str | None = None
+    """File of the warm tier; None: beside the hot one. May lie on slower storage."""
+    cold_path: str | None = None
+    """File of the cold tier; None: beside the hot one."""
+
+
+@dataclass(frozen=True, slots=True)
 class WordScore:
     """What the words of a query say of one node."""
 
@@ -70,6 +80,18 @@ class VectorQuery:
     """Mean per script of the nodes; `""` serves scripts without their own."""
     means_version: str
     """Changes with `means`: what an engine may key a cache by."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVector:
+    """A node's row, with what comparing it needs."""
+
+    row: FloatVector
+    """Unit length."""
+    script: str
+    """Of the node's text: decides which mean is subtracted."""
+    document: int
+    """Id of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +141,18 @@ class NodeWrite:
     """Its distinct index terms."""
 
 
+@dataclass(frozen=True, slots=True)
+class Former:
+    """What was at a path before."""
+
+    node: int
+    """Its id; the node may have moved on, or be gone."""
+    document: int
+    """Its document's id."""
+    until: datetime
+    """When it left. UTC."""
+
+
 class Reader(Protocol):
     """One consistent view of every tier. A document that lies in two tiers is seen once, hottest first."""
 
@@ -140,14 +174,26 @@ class Reader(Protocol):
     def text_of(self, document: int) -> str:
         """Fetch the stored text. Raises KeyError when there is no such document."""
 
+    def text_at(self, document: int, at: datetime) -> str:
+        """Fetch the text as it was at a moment. Raises KeyError when there is no such document."""
+
     def nodes(self, ids: Iterable[int]) -> dict[int, Node]:
         """Fetch nodes; unknown ids are left out."""
 
     def nodes_of(self, document: int) -> tuple[Node, ...]:
         """Fetch all nodes of a document in reading order."""
 
+    def children(self, node: int) -> tuple[Node, ...]:
+        """List the nodes right below a node in reading order."""
+
+    def beside(self, node: int, limit: int) -> tuple[Node, ...]:
+        """List up to `limit` nodes under the same parent, nearest in reading order first."""
+
     def resolve(self, space: str, path: str) -> int | None:
         """Find the node at a path, exactly."""
+
+    def former(self, space: str, path: str) -> Former | None:
+        """Say which node was at a path before it was renamed, moved or removed."""
 
     def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
         """List the ids of the newest nodes that can carry an edge, newest first."""
@@ -165,6 +211,12 @@ class Reader(Protocol):
 
     def pending(self, limit: int) -> tuple[Document, ...]:
         """List documents whose vectors are to come, oldest first, failed ones last."""
+
+    def mirrored_path(self, document: int) -> str | None:
+        """Return the mirror file of a document, relative to the mirror; None before the first."""
+
+    def unmirrored(self, limit: int) -> tuple[Document, ...]:
+        """List documents whose Markdown mirror is not up to date, oldest first."""
 
     def rank_words(
         self,
@@ -191,8 +243,8 @@ class Reader(Protocol):
     def cosines(self, query: VectorQuery, ids: Iterable[int]) -> dict[int, Cosine]:
         """Measure given nodes; those without a vector of this embedder are left out."""
 
-    def vectors(self, embedder: str, ids: Iterable[int]) -> dict[int, FloatVector]:
-        """Fetch unit rows as float32[d]; nodes without one are left out."""
+    def vectors(self, embedder: str, ids: Iterable[int]) -> dict[int, NodeVector]:
+        """Fetch stored rows; nodes without one are left out."""
 
     def vectors_by_digest(self, embedder: str, digests: Iterable[str]) -> dict[str, FloatVector]:
         """Fetch rows of equal embedded text, any space: the vectors are their own cache."""
@@ -239,21 +291,25 @@ class Writer(Protocol):
     def put_vectors(
         self,
         document: int,
+        sha256: str,
         embedder: str,
         rows: Mapping[int, FloatVector],
         digests: Mapping[int, str],
         edges: Sequence[Edge],
+        *,
+        ready: bool = True,
     ) -> bool:
-        """Write vectors and edges and mark the document ready.
+        """Write vectors and edges and mark the document ready; with `ready=False` only a part of them.
 
-        Returns False, and writes nothing, when the document is gone or any of the nodes is.
+        Returns False, and writes nothing, when the document is gone or its text is no longer the
+        one with this digest.
         """
 
     def set_state(self, document: int, state: State, error: str | None) -> None:
         """Record how far a document got."""
 
-    def set_mirrored(self, document: int, sha256: str | None) -> None:
-        """Record which text the Markdown mirror holds; None: none."""
+    def set_mirrored(self, document: int, sha256: str, file: str) -> None:
+        """Record which text the Markdown mirror holds, and in which file (relative to the mirror)."""
 
     def count_again(self, document: int) -> None:
         """Count that the identical text was stored once more."""
@@ -263,6 +319,9 @@ class Writer(Protocol):
 
     def delete_document(self, document: int) -> bool:
         """Remove a document with all that was derived from it, versions included."""
+
+    def drop_versions(self, document: int) -> None:
+        """Remove a document's earlier texts."""
 
     def purge_log(self, documents: Iterable[int]) -> None:
         """Remove logged recalls that mention any of these documents. Hot only."""

@@ -1,0 +1,72 @@
+"""Which space a working directory belongs to. Standard library only: a hook's process imports this.
+
+A space is keyed by the real path of the repository's common git directory, so that all worktrees of
+a repository share one memory, and a worktree that is deleted takes nothing with it. A folder outside
+any repository is its own space; the root folder, the person's home folder and a folder that is not
+there belong to the space `global`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+
+from ringwood.types import GLOBAL
+
+
+def space_key(directory: str) -> str | None:
+    """Return the key of the space of a directory, or None where that is `global`."""
+    if not directory or not os.path.isdir(directory):
+        return None
+    place = os.path.realpath(directory)
+    if place in {os.path.realpath(os.path.expanduser("~")), os.path.dirname(place)}:
+        return None
+    return _common_git_directory(place) or place
+
+
+def space_slug(key: str | None) -> str:
+    """Return the name that a space with this key asks for: its folder's name as a slug."""
+    if key is None:
+        return GLOBAL
+    folder = key
+    if os.path.basename(folder) == ".git":
+        folder = os.path.dirname(folder)
+    name = unicodedata.normalize("NFKC", os.path.basename(folder)).casefold()
+    name = re.sub(r"[^\w]+", "-", name.removesuffix(".git")).strip("-_")[:60]
+    # A folder called `global` must not open the space that everybody reads.
+    return {"": "space", GLOBAL: "global-folder"}.get(name, name)
+
+
+def _common_git_directory(place: str) -> str | None:
+    while True:
+        marker = os.path.join(place, ".git")
+        if os.path.isdir(marker):
+            return os.path.realpath(marker)
+        if os.path.isfile(marker):
+            return _follow_worktree(marker)
+        above = os.path.dirname(place)
+        if above == place:
+            return None
+        place = above
+
+
+def _follow_worktree(marker: str) -> str | None:
+    """Resolve a worktree's `.git` file to the common directory of its repository."""
+    git_directory = _read_pointer(marker, "gitdir:")
+    if git_directory is None:
+        return None
+    common = _read_pointer(os.path.join(git_directory, "commondir"), "")
+    return common or git_directory
+
+
+def _read_pointer(file: str, prefix: str) -> str | None:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as lines:
+            line = lines.readline().strip()
+    except OSError:
+        return None
+    if not line.startswith(prefix):
+        return None
+    target = line[len(prefix) :].strip()
+    return os.path.realpath(os.path.join(os.path.dirname(file), target))

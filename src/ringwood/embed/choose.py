@@ -1,0 +1,77 @@
+"""Which embedder a home uses: vectors of two embedders are never compared, so a home remembers its."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringwood.embed.base import Embedder
+from ringwood.embed.meaning import Meaning
+from ringwood.embed.open import open_embedder
+from ringwood.errors import EmbedderError
+from ringwood.types import State
+
+DEFAULT = "bundled"
+"""The embedder of a home that was never told."""
+WORDS = "words"
+"""No embedder: recall by words alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a home was filled with."""
+
+    name: str
+    """The embedder's name."""
+    identity: str
+    """Under which its vectors are stored; empty by words alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What holds for one opened home."""
+
+    remembered: Remembered
+    """What the home's vectors are of."""
+    meaning: Meaning | None
+    """How to embed and compare; None: recall goes by words."""
+    notes: tuple[str, ...] = ()
+    """Why it goes by words although the home has vectors."""
+
+    @property
+    def state(self) -> State:
+        """State of a new document: `pending` when vectors are to come, now or from another process."""
+        return "ready" if self.remembered.name == WORDS else "pending"
+
+
+def choose(
+    asked: str | Embedder | None, remembered: Remembered | None, *, calibrated: bool
+) -> Choice:
+    """Decide between what is asked for and what the home was filled with.
+
+    Args:
+        asked: a name, an embedder, or None for what the home was filled with.
+        remembered: None for a home that holds nothing yet.
+        calibrated: False for raw cosines.
+
+    Raises:
+        UsageError: when there is no embedder of that name.
+    """
+    default = remembered.name if remembered is not None else DEFAULT
+    wanted = asked if asked is not None else default
+    name = wanted if isinstance(wanted, str) else wanted.name
+    try:
+        embedder = open_embedder(wanted) if isinstance(wanted, str) else wanted
+    except EmbedderError as error:
+        kept = remembered or Remembered(name, "")
+        return Choice(kept, None, (f"Recall by words only: {error.message}",))
+    meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
+    offered = Remembered(name, "" if meaning is None else meaning.identity)
+    if remembered is None or remembered == offered:
+        return Choice(offered, meaning)
+    if embedder is not None:
+        embedder.close()
+    note = (
+        f"This home was filled with the embedder {remembered.name!r}, not {name!r}: recall goes by"
+        f" words. Leave out --embedder, or make another home."
+    )
+    return Choice(remembered, None, (note,))

@@ -1,0 +1,98 @@
+"""Where a home lives and who may read it. Standard library only: a hook's process imports this.
+
+A home is one directory:
+
+    <home>/memory.db, memory-warm.db, memory-cold.db   the three tiers
+    <home>/mirror/                                      Markdown for people and git
+    <home>/config.toml                                  settings
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ringwood.errors import NoHomeError, StorageError
+
+HOT_FILE = "memory.db"
+CONFIG_FILE = "config.toml"
+MIRROR_FOLDER = "mirror"
+EMBEDDING_LOCK = "embedding.lock"
+
+
+def locate(argument: str | None = None) -> str:
+    """Return the absolute path of the home: argument, `RINGWOOD_HOME`, the platform's data folder."""
+    chosen = argument or os.environ.get("RINGWOOD_HOME") or _platform_folder()
+    return os.path.abspath(os.path.expanduser(chosen))
+
+
+def _platform_folder() -> str:
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.join("~", "AppData", "Local")
+    elif sys.platform == "darwin":
+        base = os.path.join("~", "Library", "Application Support")
+    else:
+        base = os.environ.get("XDG_DATA_HOME") or os.path.join("~", ".local", "share")
+    return os.path.join(base, "ringwood")
+
+
+def exists(home: str) -> bool:
+    """Say whether a home was made here. It may still be unreadable."""
+    return os.path.isfile(os.path.join(home, HOT_FILE))
+
+
+def require(home: str) -> None:
+    """Raise NoHomeError when there is no home here."""
+    if not exists(home):
+        raise NoHomeError(
+            f"There is no memory at {home}.",
+            mend=f"ringwood init --home {home}",
+        )
+
+
+def create_folder(path: str) -> None:
+    """Make a folder that only its owner can enter, parents included. Idempotent.
+
+    Raises:
+        StorageError: when the folder cannot be made, or something else has its name.
+    """
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"The folder {path} cannot be made: {error.strerror}.",
+            mend="choose another place with --home DIR or RINGWOOD_HOME",
+        ) from error
+
+
+def create_home(home: str) -> None:
+    """Make the home's folder, 0700 also when it was there with wider modes. Idempotent."""
+    create_folder(home)
+    try:
+        os.chmod(home, 0o700)
+    except OSError as error:
+        raise StorageError(
+            f"The home {home} is not ours to protect: {error.strerror}.",
+            mend="choose another place with --home DIR or RINGWOOD_HOME",
+        ) from error
+
+
+def write_private(path: str, text: str) -> None:
+    """Replace a small file in one step, 0600, synced before it takes the name.
+
+    Raises:
+        StorageError: when the disk refuses; the old file is then untouched.
+    """
+    draft = f"{path}.{os.getpid()}.new"
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        raise StorageError(
+            f"The file {path} cannot be written: {error.strerror}.",
+            mend="free some space or correct the permissions, then try again",
+        ) from error

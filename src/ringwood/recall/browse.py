@@ -1,0 +1,119 @@
+"""Look at memory by address: a node with its surroundings, or a tree of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ringwood.engine.base import Reader
+from ringwood.errors import AddressError
+from ringwood.types import GLOBAL, Document, Edge, Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node as `show` prints it."""
+
+    node: Node
+    """The node."""
+    document: Document
+    """Its document's card."""
+    source: str
+    """Its exact source: the span of the stored text, everything below it included."""
+    parent: Node | None
+    """The node above it."""
+    children: tuple[Node, ...]
+    """The nodes right below it."""
+    neighbours: tuple[tuple[Node, Edge], ...]
+    """Nodes joined by an edge, strongest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLine:
+    """One line of a tree."""
+
+    depth: int
+    """0 for where the tree starts."""
+    node: Node
+    """The node."""
+    space: str
+    """Its space."""
+
+
+def split_address(wanted: str, space: str) -> tuple[tuple[str, ...], str]:
+    """Split an address into the spaces to look in and the path.
+
+    `space:/path` names its space; a bare path is looked up in the given space, then in `global`.
+    """
+    path = wanted.strip()
+    if not path.startswith("/") and ":/" in path:
+        named, _, below = path.partition(":/")
+        return (named,), "/" + below.rstrip("/")
+    return tuple(dict.fromkeys((space, GLOBAL))), "/" + path.strip("/")
+
+
+def address(space: str, path: str) -> str:
+    """Write the address of a path in a space."""
+    return f"{space}:{path}"
+
+
+def resolve(reader: Reader, wanted: str, space: str) -> Node:
+    """Find the node at an address.
+
+    Raises:
+        AddressError: when there is none.
+    """
+    spaces, path = split_address(wanted, space)
+    for each in spaces:
+        identity = reader.resolve(each, path)
+        if identity is not None:
+            return reader.nodes([identity])[identity]
+    raise AddressError(
+        f"Nothing has the address {path} in {' or '.join(spaces)}.",
+        mend="ringwood tree shows what there is",
+    )
+
+
+def view(reader: Reader, wanted: str, space: str) -> NodeView:
+    """Fetch a node with its surroundings.
+
+    Raises:
+        AddressError: when nothing has this address.
+    """
+    node = resolve(reader, wanted, space)
+    document = reader.documents([node.document])[node.document]
+    start, end = node.span
+    edges = sorted(reader.edges([node.id]), key=lambda edge: (-edge.weight, edge.target))
+    ends = {edge: edge.target if edge.source == node.id else edge.source for edge in edges}
+    others = reader.nodes(ends.values())
+    parent = None if node.parent is None else reader.nodes([node.parent]).get(node.parent)
+    return NodeView(
+        node=node,
+        document=document,
+        source=reader.text_of(document.id)[start:end],
+        parent=parent,
+        children=reader.children(node.id),
+        neighbours=tuple((others[end], edge) for edge, end in ends.items() if end in others),
+    )
+
+
+def tree(reader: Reader, wanted: str | None, space: str, depth: int) -> Iterator[TreeLine]:
+    """Walk a subtree, or all documents of a space, in reading order, `depth` levels deep.
+
+    Raises:
+        AddressError: when nothing has this address.
+    """
+    if wanted is None:
+        paths = [document.path for document in reader.roots(space)]
+        starts = [root for path in paths if (root := reader.resolve(space, path)) is not None]
+    else:
+        starts = [resolve(reader, wanted, space).id]
+    waiting = [(0, identity) for identity in reversed(starts)]
+    while waiting:
+        level, identity = waiting.pop()
+        node = reader.nodes([identity])[identity]
+        document = reader.documents([node.document])[node.document]
+        yield TreeLine(level, node, document.space)
+        if level + 1 < depth:
+            below = reader.children(identity)
+            waiting += [(level + 1, child.id) for child in reversed(below)]

@@ -1,0 +1,41 @@
+"""Drop what has too little evidence, so that a query about nothing in the store returns nothing.
+
+Evidence is absolute: the share of the query's idf mass that the node matches, and the calibrated
+cosine. The score is no evidence: its lexical and rank parts are relative, the best of nothing gets 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ringwood.recall.ledger import Candidate
+
+STAGE = "floor"
+
+
+@dataclass(frozen=True, slots=True)
+class FloorOptions:
+    """How much evidence is enough, 0..1. 0 lets everything pass."""
+
+    asked: float = 0.30
+    """For a recall that somebody asked for: a stray hit costs a glance."""
+    injected: float = 0.45
+    """For what goes into a prompt unasked: a stray hit costs attention and trust."""
+
+
+def evidence(share: float, cosine: float | None) -> float:
+    """Return the stronger of the two kinds of evidence, 0..1. By words alone the share decides."""
+    return max(share, min(1.0, max(0.0, cosine or 0.0)))
+
+
+def apply_floor(candidates: Iterable[Candidate], floor: float) -> list[Candidate]:
+    """Drop candidates whose evidence lies under the floor; others pass unchanged."""
+    return [
+        each
+        if each.stage is not None or each.signals.evidence >= floor
+        else each.drop(
+            STAGE, f"evidence {each.signals.evidence:.3f} is under the floor {floor:.3f}"
+        )
+        for each in candidates
+    ]

@@ -1,0 +1,209 @@
+"""The whole read path on one page: query -> hits with their ledger.
+
+    terms and vector -> candidates of every tier -> fuse -> tier weight -> spread -> priors -> floor
+    -> diversity -> budget -> hits
+
+Stages are functions on values; this file alone speaks with the engine and the embedder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from time import perf_counter
+
+from ringwood.embed.meaning import Meaning
+from ringwood.engine.base import Cosine, Engine, Reader, VectorQuery
+from ringwood.errors import EmbedderError
+from ringwood.recall import frame
+from ringwood.recall.budget import Budget, spend
+from ringwood.recall.candidates import CandidateOptions, gather
+from ringwood.recall.diversity import DiversityOptions, diversify
+from ringwood.recall.floor import FloorOptions, apply_floor
+from ringwood.recall.fusion import Weights
+from ringwood.recall.hits import surround, to_dropped, to_hit
+from ringwood.recall.ledger import Candidate, best_first, standing
+from ringwood.recall.priors import PriorOptions
+from ringwood.recall.scoring import ScoreOptions, score
+from ringwood.recall.spread import SpreadOptions
+from ringwood.text.terms import dominant_script, query_terms
+from ringwood.types import GLOBAL, Hit, Recall
+
+AS_OF_NOTE = "Edges, access counts and vectors are today's, also as of an earlier day."
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOptions:
+    """The options of every stage."""
+
+    candidates: CandidateOptions = field(default_factory=CandidateOptions)
+    """How widely to look."""
+    fusion: Weights = field(default_factory=Weights)
+    """How much each signal counts."""
+    spread: SpreadOptions = field(default_factory=SpreadOptions)
+    """How far activation reaches."""
+    priors: PriorOptions = field(default_factory=PriorOptions)
+    """How much each prior can add."""
+    floor: FloorOptions = field(default_factory=FloorOptions)
+    """How much evidence is enough."""
+    diversity: DiversityOptions = field(default_factory=DiversityOptions)
+    """When two candidates say the same."""
+    budget: Budget = field(default_factory=Budget)
+    """Upper bounds of one recall."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question."""
+
+    query: str
+    """As asked, already repaired."""
+    space: str
+    """Searched together with `global`."""
+    recall_id: str
+    """Under which it is logged."""
+    nonce: str
+    """Of the frame that the hits must fit."""
+    now: datetime
+    """When it is asked. UTC."""
+    floor: float
+    """Evidence that a hit needs, 0..1."""
+    as_of: datetime | None = None
+    """Only what was written until then. UTC."""
+    query_timeout_s: float | None = None
+    """How long to wait for the query's vector."""
+
+
+def recall(
+    engine: Engine, meaning: Meaning | None, request: Request, options: RecallOptions
+) -> Recall:
+    """Find, score, explain and bound what answers a query.
+
+    Never raises for a missing or late embedder: recall by words goes on and `notes` says so.
+    """
+    lap = _Stopwatch()
+    notes: list[str] = []
+    query = _query_vector(meaning, request, notes)
+    lap("embed")
+    with engine.reading() as reader:
+        notes += [
+            f"The {tier} tier cannot be opened: what it holds was not searched."
+            for tier in reader.missing_tiers
+        ]
+        spaces = tuple(dict.fromkeys((request.space, GLOBAL)))
+        terms = query_terms(request.query)
+        gathered = gather(reader, terms, query, spaces, options.candidates)
+        if not gathered.complete:
+            notes.append("The commonest words of the query were left unread.")
+        lap("candidates")
+        candidates = score(
+            reader,
+            gathered,
+            _calibrated(meaning),
+            request.as_of or request.now,
+            ScoreOptions(options.fusion, options.spread, options.priors),
+        )
+        lap("score")
+        candidates = _until(candidates, request.as_of, notes)
+        candidates = best_first(apply_floor(candidates, request.floor))
+        candidates = diversify(
+            candidates, _similarity(reader, meaning, candidates), options.diversity
+        )
+        lap("select")
+        candidates, hits = _within_budget(reader, candidates, request, options.budget)
+        lap("hits")
+    return Recall(
+        recall_id=request.recall_id,
+        query=request.query,
+        space=request.space,
+        hits=hits,
+        dropped=tuple(to_dropped(each) for each in candidates if each.stage is not None),
+        notes=tuple(notes),
+        timings_ms=lap.times_ms,
+    )
+
+
+def _query_vector(
+    meaning: Meaning | None, request: Request, notes: list[str]
+) -> VectorQuery | None:
+    """Embed the query; None, with a note, when no vector is to be had in time."""
+    if meaning is None or not request.query.strip():
+        return None
+    try:
+        raw = meaning.embedder.embed_query(request.query, timeout_s=request.query_timeout_s)
+    except EmbedderError as error:
+        notes.append(f"Recall by words only: {error.message}")
+        return None
+    centred = meaning.centre(raw[None, :], [dominant_script(request.query)])[0]
+    return VectorQuery(
+        embedder=meaning.identity,
+        raw=raw,
+        centred=centred,
+        means=meaning.means.by_script,
+        means_version=meaning.means.version,
+    )
+
+
+def _calibrated(meaning: Meaning | None) -> Callable[[Cosine], float]:
+    if meaning is None:
+        return lambda cosine: cosine.raw
+    return lambda cosine: meaning.similarity(cosine.raw, cosine.centred)
+
+
+def _until(
+    candidates: list[Candidate], as_of: datetime | None, notes: list[str]
+) -> list[Candidate]:
+    """Drop what was written after `as_of`."""
+    if as_of is None:
+        return candidates
+    notes.append(AS_OF_NOTE)
+    return [
+        each.drop("as_of", f"written {each.document.created_at:%Y-%m-%d}, after {as_of:%Y-%m-%d}")
+        if each.document.created_at > as_of
+        else each
+        for each in candidates
+    ]
+
+
+def _similarity(
+    reader: Reader, meaning: Meaning | None, candidates: Iterable[Candidate]
+) -> Callable[[int, int], float | None]:
+    """Return the calibrated similarity of two standing candidates, None where a vector is missing."""
+    if meaning is None:
+        return lambda one, other: None
+    vectors = reader.vectors(meaning.identity, [each.node.id for each in standing(candidates)])
+    table = meaning.among(
+        {node: each.row for node, each in vectors.items()},
+        {node: each.script for node, each in vectors.items()},
+    )
+    return lambda one, other: table.get((min(one, other), max(one, other)))
+
+
+def _within_budget(
+    reader: Reader, candidates: list[Candidate], request: Request, budget: Budget
+) -> tuple[list[Candidate], tuple[Hit, ...]]:
+    """Spend the budget on what each hit really costs in the frame."""
+    hits: dict[int, Hit] = {}
+
+    def cost(candidate: Candidate, number: int) -> int:
+        hit = to_hit(candidate, surround(reader, candidate), budget.max_node_chars)
+        hits[candidate.node.id] = hit
+        return frame.entry_length(hit, number)
+
+    spent = spend(candidates, frame.overhead(request.nonce), cost, budget)
+    return spent, tuple(hits[each.node.id] for each in standing(spent))
+
+
+class _Stopwatch:
+    """Milliseconds per stage."""
+
+    def __init__(self) -> None:
+        self.times_ms: dict[str, float] = {}
+        self._start = self._last = perf_counter()
+
+    def __call__(self, stage: str) -> None:
+        now = perf_counter()
+        self.times_ms[stage] = round((now - self._last) * 1000.0, 3)
+        self.times_ms["total"] = round((now - self._start) * 1000.0, 3)
+        self._last = now

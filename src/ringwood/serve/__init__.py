@@ -1,0 +1,1 @@
+"""Thin front ends: each parses, calls one `Memory` method, formats."""

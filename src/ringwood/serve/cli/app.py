@@ -1,0 +1,193 @@
+"""The frame around every command: options before or after it, errors as text or JSON, exit codes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeVar
+
+import click
+
+from ringwood.errors import RingwoodError
+from ringwood.memory import Memory
+from ringwood.serve.cli import output
+from ringwood.serve.cli.table import COMMANDS, help_text
+from ringwood.version import __version__
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Session:
+    """The global options of one call. Mutable: click fills it while it parses."""
+
+    home: str | None = None
+    """`--home`."""
+    space: str | None = None
+    """`--space`."""
+    embedder: str | None = None
+    """`--embedder`."""
+    json: bool = False
+    """`--json`."""
+    quiet: bool = False
+    """`--quiet`."""
+    debug: bool = False
+    """`--debug`."""
+    wait_s: float = field(default=10.0)
+    """`--wait`, of the commands that have it."""
+
+    def memory(self) -> Memory:
+        """Open the memory that the options name, in the space of the working directory."""
+        return Memory.open(
+            self.home,
+            self.space,
+            self.embedder,
+            directory=_working_directory(),
+            wait_s=self.wait_s,
+        )
+
+    def say(self, text: str) -> None:
+        """Tell a person something besides the answer."""
+        if not self.quiet:
+            output.remark(text)
+
+
+def options(command: Command) -> Command:
+    """Add the global options to a command."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
+        # An option that is given before the command and not after it keeps its value.
+        if value is not None and parameter.name is not None:
+            setattr(context.ensure_object(Session), parameter.name, value)
+
+    flag = {"is_flag": True, "flag_value": True, "default": None, "type": bool}
+    given = [
+        ("--home", "DIR", "The home to use.", {}),
+        ("--space", "NAME", "The space to use.", {}),
+        ("--embedder", "NAME", "bundled, words or hashing.", {}),
+        ("--json", None, "One JSON object on standard output.", flag),
+        ("--quiet", None, "No progress and no remarks.", flag),
+        ("--debug", None, "Tracebacks and a log.", flag),
+    ]
+    for name, metavar, help_line, more in reversed(given):
+        command = click.option(
+            name, metavar=metavar, help=help_line, callback=keep, expose_value=False, **more
+        )(command)
+    return command
+
+
+def waiting(command: Command) -> Command:
+    """Add `--wait` and `--no-wait` to a command."""
+
+    def keep(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
+        if value is not None:
+            context.ensure_object(Session).wait_s = value
+
+    command = click.option(
+        "--no-wait",
+        flag_value=0.0,
+        is_flag=True,
+        default=None,
+        type=float,
+        callback=keep,
+        expose_value=False,
+        help="Do not wait for vectors; the next command catches up.",
+    )(command)
+    return click.option(
+        "--wait",
+        metavar="SECONDS",
+        type=click.FloatRange(0.0),
+        callback=keep,
+        expose_value=False,
+        help="Wait at most this long for vectors.  [10]",
+    )(command)
+
+
+class _Group(click.Group):
+    """Loads a command's module when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"ringwood.serve.cli.{COMMANDS[cmd_name][1]}")
+        found: click.Command = getattr(module, f"{cmd_name}_command")
+        return found
+
+    def get_help(self, ctx: click.Context) -> str:
+        return help_text().rstrip()
+
+
+@options
+@click.version_option(__version__, prog_name="ringwood", message="%(prog)s %(version)s")
+@click.pass_context
+def _ringwood(context: click.Context) -> None:
+    """Long-term memory for AI agents, on your own disk."""
+
+
+_main = click.command(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})(
+    _ringwood
+)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; return its exit code."""
+    output.prepare_streams()
+    session = Session()
+    try:
+        result = _main.main(
+            args=list(arguments), prog_name="ringwood", standalone_mode=False, obj=session
+        )
+        sys.stdout.flush()
+    except RingwoodError as error:
+        return _fail(session, arguments, (error.code, error.message, error.mend), error.exit_code)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "ringwood"
+        told = ("usage", error.format_message(), f"{where} --help")
+        return _fail(session, arguments, told, 2)
+    except (KeyboardInterrupt, click.Abort):
+        told = ("interrupted", "Interrupted. What was stored is safe.", "give the command again")
+        return _fail(session, arguments, told, 130)
+    except BrokenPipeError:
+        # The reader went away, as `head` does. Nothing more can be said on that stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the outermost loop: a person never sees a traceback
+        told = ("internal", f"{type(error).__name__}: {error}", "try again with --debug")
+        return _fail(session, arguments, told, 1)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(
+    session: Session, arguments: Sequence[str], told: tuple[str, str, str], exit_code: int
+) -> int:
+    code, message, mend = told
+    if session.debug or "--debug" in arguments:
+        traceback.print_exc()
+    if session.json or "--json" in arguments:
+        output.json_object({"error": {"code": code, "message": message, "mend": mend}})
+    else:
+        output.remark(f"ringwood: {message}" + (f"\n  {mend}" if mend else ""))
+    return exit_code
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def start_logging(session: Session) -> None:
+    """Show the log with `--debug`."""
+    if session.debug:
+        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)

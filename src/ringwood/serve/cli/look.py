@@ -1,0 +1,251 @@
+"""Commands that look: show, tree, recent, stats, spaces, config."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ringwood import config, home
+from ringwood.recall.report import stamp
+from ringwood.serve.cli import output
+from ringwood.serve.cli.app import Session, options
+from ringwood.serve.cli.keep import Moment
+from ringwood.types import TIERS, Node
+
+if TYPE_CHECKING:
+    from ringwood.memory import Stats
+    from ringwood.recall.browse import NodeView
+
+
+@click.command("show")
+@click.argument("address")
+@options
+@click.pass_obj
+def show_command(session: Session, address: str) -> int:
+    """Show what lies at an address: its exact text, what is above, below and beside it."""
+    session.wait_s = 0.0
+    with session.memory() as memory:
+        view = memory.read(address)
+    if session.json:
+        output.json_object(_view_json(view))
+        return 0
+    space = view.document.space
+    output.answer(f"{space}:{view.node.path}  ({view.node.kind})")
+    if view.parent is not None:
+        output.answer(f"in {space}:{view.parent.path}")
+    output.answer("")
+    output.answer(view.source.rstrip("\n"))
+    for title, nodes in (("Below", view.children), ("Near", [n for n, _ in view.neighbours])):
+        if nodes:
+            output.answer(f"\n{title}:")
+            for node in nodes:
+                output.answer(f"  {space}:{node.path}  {node.title}")
+    return 0
+
+
+@click.command("tree")
+@click.argument("address", required=False)
+@click.option("--depth", type=click.IntRange(1), default=2, metavar="N", help="Levels.  [2]")
+@options
+@click.pass_obj
+def tree_command(session: Session, address: str | None, depth: int) -> int:
+    """List documents and what is in them, in reading order."""
+    session.wait_s = 0.0
+    with session.memory() as memory:
+        lines = memory.tree(address, depth=depth)
+        space = memory.space
+    if session.json:
+        nodes = [
+            {
+                "depth": line.depth,
+                "address": f"{line.space}:{line.node.path}",
+                **_node_json(line.node),
+            }
+            for line in lines
+        ]
+        output.json_object({"space": space, "nodes": nodes})
+        return 0
+    for line in lines:
+        name = line.node.path if line.depth == 0 else line.node.path.rsplit("/", 1)[1]
+        output.answer(f"{'  ' * line.depth}{name}  {line.node.title}")
+    if not lines:
+        session.say(f"Space {space} holds nothing yet.")
+    return 0
+
+
+@click.command("recent")
+@click.option("--since", type=Moment(), metavar="ISO", help="Only what was written since then.")
+@click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="[20]")
+@options
+@click.pass_obj
+def recent_command(session: Session, since: datetime | None, limit: int) -> int:
+    """List the newest documents of the space and of `global`."""
+    session.wait_s = 0.0
+    with session.memory() as memory:
+        documents = memory.recent(since=since, limit=limit)
+        space = memory.space
+    if session.json:
+        listed = [
+            {
+                "document": str(each.id),
+                "address": f"{each.space}:{each.path}",
+                "title": each.title,
+                "actor": each.actor,
+                "source": each.source,
+                "state": each.state,
+                "tier": each.tier,
+                "created_at": stamp(each.created_at),
+                "stored_at": stamp(each.stored_at),
+            }
+            for each in documents
+        ]
+        output.json_object({"space": space, "documents": listed})
+        return 0
+    for each in documents:
+        output.answer(f"{each.created_at:%Y-%m-%d}  {each.space}:{each.path}  {each.title}")
+    return 0
+
+
+@click.command("stats")
+@options
+@click.pass_obj
+def stats_command(session: Session) -> int:
+    """Count what the home holds, per tier, and say what is degraded."""
+    session.wait_s = 0.0
+    with session.memory() as memory:
+        stats = memory.stats()
+    described = _stats_json(stats)
+    if session.json:
+        output.json_object(described)
+        return 0
+    output.answer(f"home      {stats.home}")
+    output.answer(f"space     {stats.space}")
+    output.answer(f"embedder  {stats.embedder}" + (f"  {stats.identity}" if stats.identity else ""))
+    counts = ("documents", "nodes", "vectors", "edges")
+    output.answer("  ".join(f"{name} {described[name]}" for name in counts))
+    for tier, held in described["tiers"].items():
+        line = "  ".join(f"{name} {held[name]}" for name in counts)
+        output.answer(f"  {tier:<5} {line}  {held['bytes'] / 1e6:.1f} MB")
+    waiting = {state: n for state, n in described["states"].items() if n and state != "ready"}
+    for state, number in waiting.items():
+        output.answer(f"{number} documents are {state}")
+    for note in (*described["notes"], *described["errors"]):
+        output.answer(f"note: {note}")
+    return 0
+
+
+@click.command("spaces")
+@options
+@click.pass_obj
+def spaces_command(session: Session) -> int:
+    """List the spaces of the home and how many documents each holds."""
+    session.wait_s = 0.0
+    with session.memory() as memory:
+        spaces = memory.spaces()
+        here = memory.space
+    if session.json:
+        listed = [{"name": name, "documents": number} for name, number in spaces.items()]
+        output.json_object({"space": here, "spaces": listed})
+        return 0
+    for name, number in spaces.items():
+        output.answer(f"{'*' if name == here else ' '} {name}  {number} documents")
+    return 0
+
+
+@click.command("config")
+@click.argument("key", required=False)
+@click.argument("value", required=False)
+@options
+@click.pass_obj
+def config_command(session: Session, key: str | None, value: str | None) -> int:
+    """Show settings and where they come from; with a value, change one."""
+    place = home.locate(session.home)
+    if key is not None and value is not None:
+        home.create_home(place)
+        config.set_value(place, key, value)
+    found = config.settings(place) if key is None else [config.setting(place, key)]
+    if session.json:
+        listed = [{"key": each.key, "value": each.value, "origin": each.origin} for each in found]
+        output.json_object({"settings": listed})
+        return 0
+    for each in found:
+        output.answer(f"{each.key} = {each.value}  ({each.origin})")
+    return 0
+
+
+def _node_json(node: Node) -> dict[str, Any]:
+    return {
+        "node": str(node.id),
+        "path": node.path,
+        "kind": node.kind,
+        "title": node.title,
+        "span": list(node.span),
+    }
+
+
+def _view_json(view: NodeView) -> dict[str, Any]:
+    space, document = view.document.space, view.document
+    return {
+        "address": f"{space}:{view.node.path}",
+        "space": space,
+        **_node_json(view.node),
+        "text": view.source,
+        "document": {
+            "document": str(document.id),
+            "title": document.title,
+            "address": f"{space}:{document.path}",
+            "actor": document.actor,
+            "source": document.source,
+            "state": document.state,
+            "tier": document.tier,
+            "created_at": stamp(document.created_at),
+            "stored_at": stamp(document.stored_at),
+            "changed_at": stamp(document.changed_at),
+            "sha256": document.sha256,
+            "importance": document.importance,
+            "seen": document.seen,
+        },
+        "access": view.node.access,
+        "parent": None if view.parent is None else f"{space}:{view.parent.path}",
+        "children": [
+            {"address": f"{space}:{each.path}", **_node_json(each)} for each in view.children
+        ],
+        "neighbours": [
+            {"address": f"{space}:{node.path}", "kind": edge.kind, "weight": edge.weight}
+            for node, edge in view.neighbours
+        ],
+    }
+
+
+def _stats_json(stats: Stats) -> dict[str, Any]:
+    tiers = {
+        tier: {
+            "documents": held.documents,
+            "nodes": held.nodes,
+            "vectors": held.vectors,
+            "edges": held.edges,
+            "bytes": held.bytes,
+            "wal_bytes": held.wal_bytes,
+        }
+        for tier in TIERS
+        if (held := stats.totals.tiers.get(tier)) is not None
+    }
+    sums = {
+        name: sum(held[name] for held in tiers.values())
+        for name in ("documents", "nodes", "vectors", "edges", "bytes", "wal_bytes")
+    }
+    return {
+        "home": stats.home,
+        "space": stats.space,
+        **sums,
+        "states": dict(stats.totals.states),
+        "tiers": tiers,
+        "missing_tiers": list(stats.missing_tiers),
+        "embedder": {"name": stats.embedder, "identity": stats.identity},
+        "spaces": dict(stats.totals.spaces),
+        "errors": list(stats.totals.errors),
+        "mirror": {"waiting": stats.unmirrored},
+        "notes": list(stats.notes),
+    }

@@ -1,0 +1,48 @@
+"""The commands by name: what help lists, and where each is found when it is called."""
+
+from __future__ import annotations
+
+COMMANDS = {
+    "init": ("Make a home and its settings.", "keep"),
+    "store": ("Keep one text.", "keep"),
+    "import": ("Take in files and folders.", "keep"),
+    "recall": ("Find what was kept, with reasons.", "ask"),
+    "show": ("Show what lies at an address.", "look"),
+    "tree": ("List documents and what is in them.", "look"),
+    "recent": ("List the newest documents.", "look"),
+    "explain": ("Say why an earlier recall answered as it did.", "ask"),
+    "stats": ("Count what the home holds.", "look"),
+    "forget": ("Remove a text and everything derived from it.", "keep"),
+    "spaces": ("List the spaces of the home.", "look"),
+    "config": ("Show or change a setting.", "look"),
+}
+"""Name -> (one line, module in this folder)."""
+
+_OPTIONS = """\
+Options (before or after the command):
+  --home DIR       The home to use [RINGWOOD_HOME]; else the platform's data folder.
+  --space NAME     The space to use; else that of the working directory.
+  --embedder NAME  bundled, words or hashing [RINGWOOD_EMBEDDER].
+  --json           One JSON object on standard output.
+  --quiet          No progress and no remarks.
+  --debug          Tracebacks, and a log on standard error.
+  --version        Print the version.
+  --help           Print this, or the help of a command.
+"""
+
+_START = """\
+Start:
+  ringwood init                          make a home
+  ringwood import ~/notes                read a folder of notes
+  ringwood recall "why did we ..." --why ask, and see the reasons
+"""
+
+
+def help_text() -> str:
+    """Write the help of the whole command."""
+    lines = [f"  {name:<9}{line}" for name, (line, _) in COMMANDS.items()]
+    return (
+        "Usage: ringwood [OPTIONS] COMMAND [ARGUMENTS]\n\n"
+        "Long-term memory for AI agents, on your own disk.\n\n"
+        "Commands:\n" + "\n".join(lines) + "\n\n" + _OPTIONS + "\n" + _START
+    )

@@ -1,0 +1,1 @@
+"""Document -> searchable memory: ingest, identity, embedding, links, mirror, forgetting."""

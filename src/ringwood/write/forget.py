@@ -1,0 +1,145 @@
+"""Forget: remove a text with all that was derived from it, and see that it does not come back.
+
+    mirror file -> tombstones and recall log -> every tier's copy -> traces in the files
+
+A tombstone comes before the copies go: should we die in between, the command can be given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ringwood.engine.base import Engine
+from ringwood.types import TIERS, Document, Node
+from ringwood.write import mirror
+from ringwood.write.ingest import Intake, cut, rewrite
+from ringwood.write.tombstones import source_hash, text_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was removed, or would be."""
+
+    documents: int = 0
+    """Whole documents."""
+    nodes: int = 0
+    """Nodes, those of whole documents included."""
+    vectors: int = 0
+    """Vectors of whole documents."""
+    edges: int = 0
+    """Edges of whole documents."""
+    files: int = 0
+    """Files of the mirror."""
+    addresses: tuple[str, ...] = ()
+    """The first twenty addresses."""
+
+    def __add__(self, other: Forgotten) -> Forgotten:
+        return Forgotten(
+            self.documents + other.documents,
+            self.nodes + other.nodes,
+            self.vectors + other.vectors,
+            self.edges + other.edges,
+            self.files + other.files,
+            (*self.addresses, *other.addresses)[:20],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """Where to forget, and how."""
+
+    engine: Engine
+    """The home's database."""
+    mirror_root: str
+    """Folder of the mirror."""
+    embedder: str
+    """Vector identity, to count what goes."""
+    intake: Intake
+    """The time, and how a document that stays, cut, is stored again."""
+    dry_run: bool = False
+    """Only say what would go."""
+
+
+def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgotten:
+    """Remove whole documents and leave tombstones for their source keys and texts."""
+    total = Forgotten()
+    for document in documents:
+        with erasure.engine.reading() as reader:
+            nodes, vectors, edges = reader.counts(document.id, erasure.embedder)
+            text = reader.text_of(document.id)
+            file = reader.mirrored_path(document.id)
+        total += Forgotten(
+            1, nodes, vectors, edges, int(file is not None), (f"{document.space}:{document.path}",)
+        )
+        if erasure.dry_run:
+            continue
+        hashes = [text_hash(text, document.source)]
+        if document.source is not None:
+            hashes.append(source_hash(document.source))
+        _remove(erasure, document, file, hashes)
+    if documents and not erasure.dry_run:
+        erasure.engine.erase_traces()
+    return total
+
+
+def remove_document(erasure: Erasure, document: Document) -> None:
+    """Remove a whole document without a tombstone: it may come back."""
+    with erasure.engine.reading() as reader:
+        file = reader.mirrored_path(document.id)
+    _remove(erasure, document, file, ())
+
+
+def forget_node(erasure: Erasure, identity: int) -> Forgotten:
+    """Remove a node with its subtree: its span is cut out of the document's text.
+
+    The root, and a node that is all the document holds, mean the whole document.
+    """
+    with erasure.engine.reading() as reader:
+        node = reader.nodes([identity])[identity]
+        document = reader.documents([node.document])[node.document]
+        text = reader.text_of(document.id)
+        subtree = [each for each in reader.nodes_of(document.id) if _within(each, node)]
+        file = reader.mirrored_path(document.id)
+    remaining = cut(text, [node.span])
+    if node.parent is None or not remaining.strip():
+        return forget_documents(erasure, [document])
+    report = Forgotten(
+        nodes=len(subtree),
+        files=int(file is not None),
+        addresses=(f"{document.space}:{node.path}",),
+    )
+    if erasure.dry_run:
+        return report
+    hashes = [text_hash(text[each.span[0] : each.span[1]], document.source) for each in subtree]
+    if file is not None:
+        mirror.remove_file(erasure.mirror_root, file)
+    with erasure.engine.writing() as writer:
+        writer.add_tombstones(document.space, hashes, erasure.intake.now)
+        writer.purge_log([document.id])
+    rewrite(erasure.engine, document.id, erasure.intake)
+    erasure.engine.erase_traces()
+    return report
+
+
+def _within(node: Node, above: Node) -> bool:
+    return (
+        above.span[0] <= node.span[0]
+        and node.span[1] <= above.span[1]
+        and (node.order >= above.order)
+    )
+
+
+def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequence[str]) -> None:
+    if file is not None:
+        mirror.remove_file(erasure.mirror_root, file)
+    with erasure.engine.writing() as writer:
+        if hashes:
+            writer.add_tombstones(document.space, hashes, erasure.intake.now)
+        writer.purge_log([document.id])
+    with erasure.engine.reading() as reader:
+        missing = reader.missing_tiers
+    for tier in reversed(TIERS):
+        if tier not in missing:
+            with erasure.engine.writing(tier) as writer:
+                writer.delete_document(document.id)

@@ -1,0 +1,386 @@
+"""The write path up to the point where a text is safe and findable by words.
+
+    text -> clean -> redact -> known already? forgotten? -> parse -> carry ids -> terms -> one transaction
+
+Vectors, links and the mirror follow without the caller: `write/worker.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from ringwood.engine.base import Engine, NodeWrite, Reader, Writer
+from ringwood.parse.paths import slug
+from ringwood.parse.tree import ParsedDocument, ParsedNode, ParseOptions, parse_document
+from ringwood.text.clean import clean
+from ringwood.text.redact import redact
+from ringwood.text.terms import dominant_script, index_terms
+from ringwood.types import Actor, Document, Node, Span, State
+from ringwood.write.identity import carry_ids
+from ringwood.write.template import embedded_text
+from ringwood.write.tombstones import source_hash, text_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text on its way in, with what its bringer knows of it."""
+
+    text: str
+    """As it came."""
+    space: str
+    """Where it belongs."""
+    actor: Actor
+    """Who wrote it: set by the way in."""
+    title: str | None = None
+    """Overrides what the text says of its title."""
+    stem: str | None = None
+    """A file's name without ending: the title when the text has none."""
+    folder: str = ""
+    """Path above the document, for example `/implemented/feature`."""
+    path: str | None = None
+    """The whole path of the document, instead of folder and title."""
+    source: str | None = None
+    """The source key; None: the text is its own key."""
+    replaces: int | None = None
+    """Id of the document that this text is the new text of."""
+    importance: float | None = None
+    """0..1; None: 0.5, or what it was."""
+    created_at: datetime | None = None
+    """When it was said or written; None: what the text says, else `fallback_at`, else now."""
+    fallback_at: datetime | None = None
+    """When nothing better is known: a file's mtime."""
+    repaired: int = 0
+    """Characters that were replaced before it became text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What became of a draft."""
+
+    document: int | None
+    """Its document; None when it is forgotten."""
+    outcome: str
+    """`new`, `changed`, `existing` or `forgotten`."""
+    redacted: int = 0
+    """Secrets masked."""
+    repaired: int = 0
+    """Characters replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A draft that is to be written, and what was seen of the store when that was decided."""
+
+    draft: Draft
+    text: str
+    sha256: str
+    parsed: ParsedDocument
+    old: Document | None
+    old_nodes: tuple[Node, ...]
+    hashes: tuple[str, ...]
+    forgotten: frozenset[str]
+    redacted: int = 0
+    repaired: int = 0
+
+    def outcome(self, document: int | None) -> Ingested:
+        return Ingested(document, "changed" if self.old else "new", self.redacted, self.repaired)
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """How texts are taken in."""
+
+    now: datetime
+    """The time of storing. UTC."""
+    state: State = "pending"
+    """Of new documents: `pending` when vectors are to come, `ready` where words are all."""
+    parse: ParseOptions = field(default_factory=ParseOptions)
+    """Limits of the parser."""
+    again: bool = False
+    """Let forgotten texts back in, and lift their tombstones."""
+    dry_run: bool = False
+    """Write nothing; only say what would come of it."""
+
+
+def ingest(engine: Engine, drafts: Sequence[Draft], intake: Intake) -> tuple[Ingested, ...]:
+    """Make texts durable and findable by words, in one transaction.
+
+    Args:
+        engine: where to.
+        drafts: texts; no two with the same source key or, without one, the same text.
+        intake: how.
+
+    Returns:
+        One outcome per draft, in order. Of an `existing` one only a counter is written, of a
+        `forgotten` one nothing.
+
+    Raises:
+        StorageError: when the disk refuses; then none of the texts was stored.
+    """
+    with engine.reading() as reader:
+        prepared = [_prepare(reader, draft, intake) for draft in drafts]
+    if intake.dry_run:
+        return tuple(
+            each if isinstance(each, Ingested) else each.outcome(each.old and each.old.id)
+            for each in prepared
+        )
+    outcomes: list[Ingested] = []
+    moved_up: list[Document] = []
+    taken: dict[tuple[str, str], int] = {}
+    with engine.writing() as writer, engine.reading() as reader:
+        for draft, each in zip(drafts, prepared, strict=True):
+            current = each if _holds(reader, each) else _prepare(reader, draft, intake)
+            if isinstance(current, _Prepared):
+                outcomes.append(_write(writer, reader, current, taken, intake))
+                if current.old is not None and current.old.tier != "hot":
+                    moved_up.append(current.old)
+            else:
+                if current.document is not None:
+                    writer.count_again(current.document)
+                outcomes.append(current)
+    _leave_older_tiers(engine, moved_up)
+    return tuple(outcomes)
+
+
+def rewrite(engine: Engine, document: int, intake: Intake) -> None:
+    """Store a document's own text again without what was forgotten of it, and without versions."""
+    with engine.writing() as writer, engine.reading() as reader:
+        old = reader.document(document)
+        if old is None:
+            return
+        text = reader.text_of(document)
+        title = parse_document(text, stem=old.title, options=intake.parse).title
+        draft = Draft(
+            text=text,
+            space=old.space,
+            actor=old.actor,
+            title=None if title == old.title else old.title,
+            stem=old.title,
+            path=old.path,
+            source=old.source,
+            replaces=old.id,
+            fallback_at=old.changed_at,
+        )
+        prepared = _parse(reader, draft, text, old, intake)
+        if prepared is not None:
+            _write(writer, reader, prepared, {}, intake)
+            writer.drop_versions(document)
+    _leave_older_tiers(engine, [old])
+
+
+def _leave_older_tiers(engine: Engine, documents: Iterable[Document]) -> None:
+    """Delete the older tiers' copies of documents that are hot again since they were written.
+
+    After the new copy is durable; should we die in between, the hottest copy wins.
+    """
+    for document in documents:
+        if document.tier != "hot":
+            with engine.writing(document.tier) as older:
+                older.delete_document(document.id)
+
+
+def _prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | _Prepared:
+    """Do all that can be done before the write lock is taken."""
+    cleaned, repaired = clean(draft.text)
+    text, redacted = redact(cleaned)
+    repaired += draft.repaired
+    digest = _sha256(text)
+    old = _stored_before(reader, draft, digest)
+    if old is not None and old.sha256 == digest:
+        return Ingested(old.id, "existing", redacted, repaired)
+    prepared = _parse(reader, draft, text, old, intake)
+    if prepared is None:
+        return Ingested(None, "forgotten", redacted, repaired)
+    if old is not None and old.sha256 == prepared.sha256:
+        return Ingested(old.id, "existing", redacted, repaired)
+    return replace(prepared, redacted=redacted, repaired=repaired)
+
+
+def _parse(
+    reader: Reader, draft: Draft, text: str, old: Document | None, intake: Intake
+) -> _Prepared | None:
+    """Parse a text without what was forgotten of it; None when that is all of it."""
+    parsed = parse_document(text, title=draft.title, stem=draft.stem, options=intake.parse)
+    spans = [node.span for node in parsed.nodes]
+    hashes = [text_hash(text[start:end], draft.source) for start, end in spans]
+    sources = [] if draft.source is None else [source_hash(draft.source)]
+    forgotten = frozenset(reader.tombstoned(draft.space, [*hashes, *sources]))
+    if not intake.again:
+        if forgotten & {hashes[0], *sources}:
+            return None
+        gone = [span for span, each in zip(spans, hashes, strict=True) if each in forgotten]
+        if gone:
+            text = cut(text, gone)
+            parsed = parse_document(text, title=draft.title, stem=draft.stem, options=intake.parse)
+    return _Prepared(
+        draft=draft,
+        text=text,
+        sha256=_sha256(text),
+        parsed=parsed,
+        old=old,
+        old_nodes=() if old is None else reader.nodes_of(old.id),
+        hashes=(*hashes, *sources),
+        forgotten=forgotten,
+    )
+
+
+def _stored_before(reader: Reader, draft: Draft, digest: str) -> Document | None:
+    """Find the document that a draft continues: named, or under its source key, or with its text."""
+    if draft.replaces is not None:
+        return reader.document(draft.replaces)
+    if draft.source is not None:
+        return reader.document_by_source(draft.space, draft.source)
+    return reader.document_by_hash(draft.space, digest)
+
+
+def _holds(reader: Reader, prepared: Ingested | _Prepared) -> bool:
+    """Say whether what was decided without the write lock is still true under it."""
+    if isinstance(prepared, Ingested):
+        return prepared.outcome == "forgotten" or (
+            prepared.document is not None and reader.document(prepared.document) is not None
+        )
+    draft = prepared.draft
+    return (
+        _stored_before(reader, draft, prepared.sha256) == prepared.old
+        and reader.tombstoned(draft.space, prepared.hashes) == prepared.forgotten
+    )
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def cut(text: str, spans: Iterable[Span]) -> str:
+    """Take ranges out of a text; ranges may nest and overlap."""
+    kept: list[str] = []
+    end = 0
+    for start, stop in sorted(spans):
+        if start > end:
+            kept.append(text[end:start])
+        end = max(end, stop)
+    kept.append(text[end:])
+    return "".join(kept)
+
+
+def _write(
+    writer: Writer,
+    reader: Reader,
+    prepared: _Prepared,
+    taken: dict[tuple[str, str], int],
+    intake: Intake,
+) -> Ingested:
+    """Give ids and paths, and write the document with its nodes and words."""
+    draft, old, parsed = prepared.draft, prepared.old, prepared.parsed
+    carried = carry_ids(prepared.old_nodes, old.path if old else "", parsed.nodes)
+    first_document, first_node = writer.reserve_ids(
+        0 if old else 1, sum(identity is None for identity in carried)
+    )
+    fresh = iter(range(first_node, first_node + len(carried)))
+    ids = [next(fresh) if identity is None else identity for identity in carried]
+    document_id = old.id if old else first_document
+
+    def is_free(path: str) -> bool:
+        owner = taken.get((draft.space, path))
+        if owner is None and (node := reader.resolve(draft.space, path)) is not None:
+            owner = reader.nodes([node])[node].document
+        return owner is None or owner == document_id
+
+    wanted = draft.path or f"{draft.folder}/{parsed.slug}"
+    paths = assign_paths(wanted, [node.path for node in parsed.nodes], is_free)
+    taken.update(((draft.space, path), document_id) for path in paths)
+    known_since = old.created_at if old else draft.fallback_at
+    created_at = draft.created_at or parsed.created or known_since or intake.now
+    document = Document(
+        id=document_id,
+        space=draft.space,
+        source=draft.source if old is None else old.source,
+        path=paths[0],
+        title=parsed.title,
+        sha256=prepared.sha256,
+        actor=draft.actor,
+        importance=_importance(draft, old),
+        created_at=created_at,
+        stored_at=old.stored_at if old else intake.now,
+        changed_at=(draft.fallback_at or intake.now) if old else created_at,
+        state=intake.state,
+    )
+    access = {node.id: node.access for node in prepared.old_nodes}
+    writes = _node_writes(parsed.nodes, ids, paths, document_id, access)
+    writer.put_document(document, prepared.text, writes)
+    if intake.again:
+        writer.lift_tombstones(draft.space, prepared.forgotten)
+    return prepared.outcome(document_id)
+
+
+def _importance(draft: Draft, old: Document | None) -> float:
+    if draft.importance is not None:
+        return min(1.0, max(0.0, draft.importance))
+    return old.importance if old else 0.5
+
+
+def _node_writes(
+    parsed: Sequence[ParsedNode],
+    ids: Sequence[int],
+    paths: Sequence[str],
+    document: int,
+    access: Mapping[int, int],
+) -> list[NodeWrite]:
+    """Turn parsed nodes into stored ones, each with its index terms."""
+    titles: list[tuple[str, ...]] = []
+    writes: list[NodeWrite] = []
+    for order, (each, identity, path) in enumerate(zip(parsed, ids, paths, strict=True)):
+        above = () if each.parent is None else (*titles[each.parent], parsed[each.parent].title)
+        titles.append(above)
+        terms = index_terms(embedded_text(above, each.text))
+        node = Node(
+            id=identity,
+            document=document,
+            parent=None if each.parent is None else ids[each.parent],
+            order=order,
+            kind=each.kind,
+            title=each.title,
+            path=path,
+            span=each.span,
+            own=each.own,
+            text=each.text,
+            script=dominant_script(each.text),
+            length=len(terms),
+            access=access.get(identity, 0),
+        )
+        writes.append(NodeWrite(node, terms))
+    return writes
+
+
+def assign_paths(root: str, relative: Sequence[str], is_free: Callable[[str], bool]) -> list[str]:
+    """Put relative paths below a root, with `~2` where another document has the path already.
+
+    Args:
+        root: wanted path of the document.
+        relative: paths below it, ancestors before descendants; the first is "".
+        is_free: whether a path is not another document's.
+    """
+    final: dict[str, str] = {}
+    used: set[str] = set()
+    for path in relative:
+        if path:
+            above, _, name = path.rpartition("/")
+            wanted = f"{final[above]}/{name}"
+        else:
+            wanted = root
+        candidate, number = wanted, 1
+        while candidate in used or not is_free(candidate):
+            number += 1
+            candidate = f"{wanted}~{number}"
+        final[path] = candidate
+        used.add(candidate)
+    return [final[path] for path in relative]
+
+
+def slug_path(path: str) -> str:
+    """Turn any path that a caller gives into slugs: `/Notes/New Idea` -> `/notes/new-idea`."""
+    parts = [slug(part) for part in PurePosixPath(path).parts if part.strip("/. ")]
+    return "/" + "/".join(parts or ["untitled"])

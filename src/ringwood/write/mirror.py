@@ -1,0 +1,168 @@
+"""The Markdown mirror: every document as a file, for people, git and rebuilding.
+
+    <home>/mirror/<space>/<path>.md
+
+A file is written to a temporary name, synced and renamed. Folders are opened one by one and never
+through a symbolic link: a link planted in the mirror leads nowhere. Hand edits are not read back.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from ringwood.engine.base import Engine
+from ringwood.errors import StorageError
+from ringwood.types import Document
+
+NOTICE = "Written by Ringwood; edits here are not read back. Change the source instead."
+MAX_NAME_BYTES = 200
+"""File systems end at 255 bytes; the rest is for our endings."""
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorOptions:
+    """Whether there is a mirror."""
+
+    enabled: bool = True
+    """False: no file is written; what was written stays."""
+
+
+def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
+    """Write every document that the mirror does not hold yet; return how many.
+
+    Raises:
+        StorageError: when the mirror cannot be written. The memory itself is not touched by that.
+    """
+    written = 0
+    with engine.reading() as reader:
+        waiting = reader.unmirrored(limit)
+    for document in waiting:
+        with engine.reading() as reader:
+            text = reader.text_of(document.id)
+            stale = reader.mirrored_path(document.id)
+        target = mirror_path(document)
+        write_file(root, target, _page(document, text))
+        if stale is not None and stale != target:
+            remove_file(root, stale)
+        with engine.writing(document.tier) as writer:
+            writer.set_mirrored(document.id, document.sha256, target)
+        written += 1
+    return written
+
+
+def mirror_path(document: Document) -> str:
+    """Return a document's file, relative to the mirror: `space/folder/title.md`."""
+    parts = [document.space, *document.path.strip("/").split("/")]
+    return "/".join(_file_name(part) for part in parts) + ".md"
+
+
+def write_file(root: str, relative: str, content: str) -> None:
+    """Replace one file of the mirror in one step.
+
+    Raises:
+        StorageError: when a folder or the file cannot be written, or a symbolic link is in the way.
+    """
+    with _folder_of(root, relative, create=True) as (folder, name):
+        draft = f".{name}.{os.getpid()}.new"
+        try:
+            handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=folder)
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise _refused(root, relative, error) from error
+
+
+def remove_file(root: str, relative: str) -> bool:
+    """Remove one file of the mirror and the folders that it leaves empty; False when there is none."""
+    try:
+        with _folder_of(root, relative, create=False) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _refused(root, relative, error) from error
+    parts = relative.split("/")[:-1]
+    with suppress(OSError):
+        while parts:
+            os.rmdir(os.path.join(root, *parts))
+            parts.pop()
+    return True
+
+
+@contextmanager
+def _folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int, str]]:
+    """Open the folder of a file, following no link; yield its descriptor and the file's name."""
+    *folders, name = relative.split("/")
+    if create:
+        with suppress(FileExistsError):
+            os.makedirs(root, mode=0o700)
+    try:
+        here = os.open(root, _FOLDER)
+    except OSError as error:
+        if not create and error.errno == errno.ENOENT:
+            raise FileNotFoundError(error.errno, error.strerror, root) from error
+        raise _refused(root, relative, error) from error
+    try:
+        for part in folders:
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=here)
+            below = os.open(part, _FOLDER, dir_fd=here)
+            os.close(here)
+            here = below
+        yield here, name
+    except OSError as error:
+        if create:
+            raise _refused(root, relative, error) from error
+        raise
+    finally:
+        os.close(here)
+
+
+def _file_name(part: str) -> str:
+    """Make a path part a safe file name: ours are slugs already, a space's name may be anything."""
+    safe = "".join(c if c.isalnum() or c in "-_~." else "-" for c in part).strip(".") or "-"
+    if safe != part or len(safe.encode()) > MAX_NAME_BYTES:
+        digest = hashlib.sha256(part.encode()).hexdigest()[:8]
+        safe = f"{safe.encode()[: MAX_NAME_BYTES - 10].decode(errors='ignore')}-{digest}"
+    return safe
+
+
+def _page(document: Document, text: str) -> str:
+    """Write the file: our front matter, then the text, untouched."""
+    card = {
+        "ringwood": NOTICE,
+        "id": str(document.id),
+        "space": document.space,
+        "path": document.path,
+        "source": document.source or "",
+        "actor": document.actor,
+        "created": f"{document.created_at:%Y-%m-%dT%H:%M:%SZ}",
+        "stored": f"{document.stored_at:%Y-%m-%dT%H:%M:%SZ}",
+        "sha256": document.sha256,
+    }
+    lines = [f"{key}: {_quoted(value)}" for key, value in card.items()]
+    return "---\n" + "\n".join(lines) + "\n---\n" + text
+
+
+def _quoted(value: str) -> str:
+    """Write a YAML double-quoted scalar."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+
+
+def _refused(root: str, relative: str, error: OSError) -> StorageError:
+    return StorageError(
+        f"The mirror file {relative} under {root} cannot be written: {error.strerror}.",
+        mend="correct the folder's permissions; the memory is safe, the mirror catches up",
+    )

@@ -1,0 +1,149 @@
+"""Read a folder of notes: which files, in which order, as which drafts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_ISREG
+
+from pathspec import GitIgnoreSpec
+
+from ringwood.errors import UsageError
+from ringwood.parse.paths import slug
+from ringwood.text.clean import decode
+from ringwood.write.ingest import Draft
+
+IGNORE_FILE = ".ringwoodignore"
+ENDINGS = frozenset({".md", ".markdown", ".mdown", ".mkd", ".txt", ".text"})
+"""Files that a folder import takes; a file that is named is taken whatever it ends in."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteOptions:
+    """Limits of an import."""
+
+    max_file_mb: float = 16.0
+    """Larger files are skipped, and said so: no note is that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFile:
+    """A file to read."""
+
+    path: Path
+    """Its real path: the source key."""
+    folder: str
+    """Path above its document, from the folders below the imported one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that was not taken, and why."""
+
+    file: str
+    """Its path."""
+    reason: str
+    """A few words."""
+
+
+def find(paths: Sequence[Path]) -> Iterator[NoteFile | Skipped]:
+    """Walk files and folders in a fixed order, each file once.
+
+    Hidden files and folders are passed over, links to folders are not followed, and in every
+    folder `.ringwoodignore` is obeyed as `.gitignore` would be.
+
+    Raises:
+        UsageError: when a path does not exist.
+    """
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"There is no file or folder {path}.", mend="check the path")
+    seen: set[Path] = set()
+    for path in paths:
+        found = _walk(path) if path.is_dir() else iter([NoteFile(path.resolve(), "")])
+        for each in found:
+            if isinstance(each, Skipped):
+                yield each
+            elif each.path not in seen:
+                seen.add(each.path)
+                yield each
+
+
+def read(file: NoteFile, space: str, options: NoteOptions) -> Draft | Skipped:
+    """Read one file as a draft, or say why not."""
+    try:
+        facts = file.path.stat()
+        if not S_ISREG(facts.st_mode):
+            return Skipped(str(file.path), "not a file")
+        if facts.st_size > options.max_file_mb * 1_000_000:
+            return Skipped(str(file.path), f"larger than {options.max_file_mb:g} MB")
+        data = file.path.read_bytes()
+    except OSError as error:
+        return Skipped(str(file.path), f"cannot be read: {error.strerror}")
+    decoded = decode(data)
+    if decoded is None:
+        return Skipped(str(file.path), "not a text file")
+    if not decoded.text.strip():
+        return Skipped(str(file.path), "empty")
+    return Draft(
+        text=decoded.text,
+        space=space,
+        actor="import",
+        stem=file.path.stem,
+        folder=file.folder,
+        source=source_key(file.path),
+        fallback_at=datetime.fromtimestamp(facts.st_mtime, UTC),
+        repaired=decoded.repaired,
+    )
+
+
+def source_key(path: Path) -> str:
+    """Return the source key of a file: its real path, undecodable bytes made visible."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _walk(root: Path) -> Iterator[NoteFile | Skipped]:
+    """Walk one folder depth first, names in order."""
+    rules: dict[Path, GitIgnoreSpec] = {}
+    unread: list[Skipped] = []
+
+    def refused(error: OSError) -> None:
+        unread.append(Skipped(str(error.filename), f"cannot be read: {error.strerror}"))
+
+    for here, folders, files in os.walk(root, onerror=refused):
+        place = Path(here)
+        if IGNORE_FILE in files:
+            lines = (place / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
+            rules[place] = GitIgnoreSpec.from_lines(lines)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and not (place / name).is_symlink()
+            and not _ignored(place / name, root, rules, is_folder=True)
+        )
+        for name in sorted(files):
+            path = place / name
+            if name.startswith(".") or _ignored(path, root, rules, is_folder=False):
+                continue
+            if path.suffix.lower() not in ENDINGS:
+                yield Skipped(str(path), f"not a note ({path.suffix or 'no ending'})")
+                continue
+            below = path.parent.relative_to(root).parts
+            yield NoteFile(path.resolve(), "".join(f"/{slug(part)}" for part in below))
+    yield from unread
+
+
+def _ignored(path: Path, root: Path, rules: dict[Path, GitIgnoreSpec], *, is_folder: bool) -> bool:
+    """Ask the ignore files from the folder of a path up to the imported one."""
+    for place in path.parents:
+        if place in rules:
+            name = path.relative_to(place).as_posix() + ("/" if is_folder else "")
+            if rules[place].match_file(name):
+                return True
+        if place == root:
+            break
+    return False
