@@ -154,7 +154,7 @@ class Former:
 
 
 class Reader(Protocol):
-    """One consistent view of every tier. A document that lies in two tiers is seen once, hottest first."""
+    """One consistent view of every tier. Of a document in two tiers the hottest copy is seen."""
 
     missing_tiers: tuple[Tier, ...]
     """Tiers that exist in this home and cannot be opened now."""
@@ -278,7 +278,7 @@ class Writer(Protocol):
     """One transaction on one tier. Leaving its context commits; an exception rolls back."""
 
     def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:
-        """Reserve runs of ids, unique over all tiers: the first document id and node id. Hot only."""
+        """Reserve runs of ids, unique over all tiers: the first of each. Hot only."""
 
     def put_document(self, document: Document, text: str, nodes: Sequence[NodeWrite]) -> None:
         """Insert a document, or replace the one with its id.
@@ -288,7 +288,7 @@ class Writer(Protocol):
         `versions`.
         """
 
-    def put_vectors(
+    def put_vectors(  # noqa: PLR0913 - all of it is written or none
         self,
         document: int,
         sha256: str,
@@ -299,7 +299,7 @@ class Writer(Protocol):
         *,
         ready: bool = True,
     ) -> bool:
-        """Write vectors and edges and mark the document ready; with `ready=False` only a part of them.
+        """Write vectors and edges and mark the document ready; `ready=False`: a part of them.
 
         Returns False, and writes nothing, when the document is gone or its text is no longer the
         one with this digest.
@@ -309,7 +309,7 @@ class Writer(Protocol):
         """Record how far a document got."""
 
     def set_mirrored(self, document: int, sha256: str, file: str) -> None:
-        """Record which text the Markdown mirror holds, and in which file (relative to the mirror)."""
+        """Record which text the mirror holds, and in which file, relative to the mirror."""
 
     def count_again(self, document: int) -> None:
         """Count that the identical text was stored once more."""

@@ -1,0 +1,5 @@
+"""The embedded engine: three SQLite files, read as one and written one at a time."""
+
+from ringwood.engine.sqlite.engine import SqliteEngine, open_engine
+
+__all__ = ["SqliteEngine", "open_engine"]

@@ -1,0 +1,181 @@
+"""Connections to tier files: how they are created, opened and attached, and what their errors mean.
+
+A live database file is never opened with `open()` in this process: closing it would drop the
+POSIX locks that SQLite holds on it. Looking at one is done with `stat`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from ringwood.engine.sqlite.schema import migrate, version_of
+from ringwood.errors import BusyError, HomeError, NoHomeError, StorageError
+from ringwood.types import Tier
+
+BUSY_TIMEOUT_S = 30.0
+"""How long anybody waits for the database by default: longer than any honest transaction."""
+
+# Once a checkpoint has caught up, a log that grew in a burst is cut back to this.
+_LOG_LIMIT = "PRAGMA journal_size_limit = 16777216"
+_DURABLE = "PRAGMA synchronous = FULL"  # an acknowledged text survives a power cut
+_SECURE = "PRAGMA secure_delete = ON"  # deleted text is overwritten, not just unlinked
+_UNTRUSTING = "PRAGMA trusted_schema = OFF"  # a crafted file calls no function through a view
+_CASCADE = "PRAGMA foreign_keys = ON"
+_LOG_AHEAD = "PRAGMA journal_mode = WAL"
+
+ATTACH: Mapping[Tier, str] = {"warm": "ATTACH ? AS warm", "cold": "ATTACH ? AS cold"}
+"""How the colder tiers join a connection to the hot one."""
+
+Identity = tuple[int, int] | None
+"""Device and inode of a file: whether a path still means what was opened. None: it is not there."""
+
+_OPEN = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+_stand_ins = itertools.count()
+
+
+def identity_of(path: Path) -> Identity:
+    """Say which file a path means now, without opening it; one that cannot be seen is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only its owner can read, if nothing has this name yet.
+
+    The mode is right before the file can be seen and whatever the umask; SQLite gives the log and
+    the index beside it the same mode.
+
+    Raises:
+        StorageError: when the directory takes no file.
+    """
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
+    try:
+        # Closing it is safe: a file that did not exist holds no locks to drop.
+        descriptor = os.open(path, flags, 0o600)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StorageError(
+            f"cannot create {path}: {error.strerror}",
+            mend=f"make {path.parent} writable, or choose another directory with --home",
+        ) from error
+    os.close(descriptor)
+
+
+def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection:
+    """Open an existing file with every setting that this engine needs."""
+    connection = apsw.Connection(str(path), flags=_OPEN)
+    connection.set_busy_timeout(round(timeout_s * 1000))
+    for pragma in (_UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
+        connection.execute(pragma).fetchall()
+    return connection
+
+
+def inspect(path: Path) -> int:
+    """Read the schema version of a file, 0 for an empty one, and leave every byte as it is.
+
+    Raises:
+        SchemaError: when a newer Ringwood wrote it.
+        StorageError: when another program did.
+    """
+    with closing(apsw.Connection(str(path), flags=_OPEN)) as connection:
+        # Closing would otherwise move what a newer Ringwood left in its log into the file.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
+        return version_of(connection, path)
+
+
+def prepare(path: Path) -> None:
+    """Bring a file of ours, or an empty one, to the current schema. The caller holds the gate."""
+    with closing(connect(path)) as connection:
+        connection.execute(_LOG_AHEAD).fetchall()
+        migrate(connection, version_of(connection, path))
+
+
+def attach(connection: apsw.Connection, tier: Tier, path: Path | None) -> None:
+    """Attach a colder tier; None attaches an empty stand-in, so that every query stays as it is."""
+    if path is not None:
+        connection.execute(ATTACH[tier], (str(path),))
+        return
+    name = f"file:/ringwood-{next(_stand_ins)}?vfs=memdb"
+    with closing(apsw.Connection(name, flags=_OPEN | apsw.SQLITE_OPEN_CREATE)) as stand_in:
+        migrate(stand_in, 0)
+        connection.execute(ATTACH[tier], (name,))
+
+
+@contextmanager
+def transaction(connection: apsw.Connection, *, timeout_s: float) -> Iterator[None]:
+    """Hold SQLite's write lock; commit at the end, roll back on any exception."""
+    connection.set_busy_timeout(max(0, round(timeout_s * 1000)))
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has already rolled back after some errors; a second ROLLBACK would raise.
+        if connection.in_transaction:
+            with suppress(apsw.Error):
+                connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def translated(what: Path) -> Iterator[None]:
+    """Turn what SQLite raises inside into what a caller can act on."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise meaning_of(error, what) from error
+
+
+def meaning_of(error: apsw.Error, what: Path) -> HomeError:
+    """Say what an error of SQLite means for the file or home `what`."""
+    for kind, message, mend in _MEANINGS:
+        if isinstance(error, kind):
+            return StorageError(f"{message}: {what} ({error})", mend=mend)
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return BusyError(
+            f"another process is writing to {what}",
+            mend="call again; `ringwood doctor` shows who holds it",
+        )
+    return StorageError(f"the database refused: {what} ({error})", mend="run `ringwood doctor`")
+
+
+_MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
+    (apsw.FullError, "the disk is full", "free some space and call again; nothing was lost"),
+    (apsw.ReadOnlyError, "the directory is read-only", "make it writable for its owner"),
+    (apsw.CantOpenError, "the database cannot be opened", "check that it exists and is yours"),
+    (apsw.IOError, "the disk failed", "check the disk, then call again; nothing was changed"),
+    (
+        apsw.CorruptError,
+        "the database is damaged",
+        "run `ringwood verify`, then `ringwood salvage`",
+    ),
+    (apsw.NotADBError, "this is no database", "run `ringwood verify`, then `ringwood salvage`"),
+    (apsw.ConstraintError, "two things claim one place", "run `ringwood verify`"),
+)
+
+
+def is_damage(error: apsw.Error) -> bool:
+    """Say whether a file is broken, as against busy, full or unreadable for the moment."""
+    return isinstance(error, (apsw.CorruptError, apsw.NotADBError))
+
+
+def remaining(deadline: float) -> float:
+    """Seconds until a monotonic deadline, never negative."""
+    return max(0.0, deadline - time.monotonic())
+
+
+def no_home(directory: Path) -> NoHomeError:
+    """Say that nothing has been stored at this place yet."""
+    return NoHomeError(f"there is no memory at {directory} yet", mend="run `ringwood init`")

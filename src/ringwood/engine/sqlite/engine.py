@@ -1,0 +1,327 @@
+"""The engine: three tier files, a pool of readers, and one writer at a time."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from ringwood.engine.sqlite import files
+from ringwood.engine.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    Identity,
+    connect,
+    identity_of,
+    is_damage,
+    meaning_of,
+    no_home,
+    remaining,
+    transaction,
+)
+from ringwood.engine.sqlite.files import Attached
+from ringwood.engine.sqlite.gate import Gate, gate_for
+from ringwood.engine.sqlite.tier import TierWriter, number_of_space
+from ringwood.engine.sqlite.tiers import TiersReader
+from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
+from ringwood.errors import UsageError
+from ringwood.types import TIERS, Tier
+
+_log = logging.getLogger(__name__)
+
+_MAX_IDLE_READERS = 8
+"""Connections kept open between readings."""
+_CHECKPOINT_TIMEOUT_S = 0.2
+"""How long erasing waits for readers before it leaves the log for later."""
+
+_OPTIMISE_WORDS = "INSERT INTO words (words) VALUES ('optimize')"
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+
+def open_engine(
+    home_dir: Path, *, warm_path: Path | None = None, cold_path: Path | None = None, create: bool
+) -> SqliteEngine:
+    """Open the memory of a home, bringing older files up to date.
+
+    Args:
+        home_dir: Where the hot tier lies.
+        warm_path: File of the warm tier; None: beside the hot one.
+        cold_path: File of the cold tier; None: beside the hot one.
+        create: Make what is not there yet.
+
+    Raises:
+        NoHomeError: when nothing was stored here yet and `create` is False.
+        SchemaError: when a newer Ringwood wrote any of the files. None of them was changed.
+        BusyError: when another process holds the home for too long.
+        StorageError: when the disk refuses, or the hot tier is damaged.
+    """
+    paths: dict[Tier, Path] = {
+        "hot": home_dir / "memory.db",
+        "warm": warm_path or home_dir / "memory-warm.db",
+        "cold": cold_path or home_dir / "memory-cold.db",
+    }
+    if not files.exists(paths["hot"]):
+        if not create:
+            raise no_home(home_dir)
+        files.make_directory(home_dir)
+    gate = gate_for(home_dir / "write.lock")
+    gate.acquire(BUSY_TIMEOUT_S)
+    try:
+        files.prepare_all(paths, create=create)
+    finally:
+        gate.release()
+    return SqliteEngine(paths, gate)
+
+
+class SqliteEngine:
+    """An `Engine` over SQLite files. Safe from several threads, and in a forked child."""
+
+    def __init__(self, paths: Mapping[Tier, Path], gate: Gate) -> None:
+        self._paths = paths
+        self._start(gate)
+        _engines.add(self)
+
+    def _start(self, gate: Gate) -> None:
+        self._gate = gate
+        self._lock = threading.Lock()  # of everything below but the writers, which the gate guards
+        self._closed = False
+        self._idle: list[Attached] = []
+        self._damaged: dict[Tier, Identity] = {}
+        self._copies: dict[tuple[int, Identity, str], VectorCopy] = {}
+        self._writers: dict[Tier, tuple[Identity, apsw.Connection]] = {}
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Iterator[TiersReader]:
+        """Open a snapshot over all tiers; see `Engine`."""
+        with self._translated():
+            attached, horizons = self._begin()
+            try:
+                yield TiersReader(
+                    attached.connection,
+                    attached.missing,
+                    horizons,
+                    lambda tier, embedder: self._copy_of(attached, tier, embedder),
+                    self._sizes,
+                )
+            finally:
+                self._give_back(attached)
+
+    def _begin(self) -> tuple[Attached, list[Horizon]]:
+        """Start a transaction and pin each file's snapshot, hot first: the hottest copy wins."""
+        attached = self._take()
+        try:
+            attached.connection.execute("BEGIN")
+            return attached, [horizon_of(attached.connection, tier) for tier in range(len(TIERS))]
+        except BaseException:
+            attached.connection.close()
+            raise
+
+    def _take(self) -> Attached:
+        """Get a connection over the files that lie there now."""
+        present = tuple(identity_of(self._paths[tier]) for tier in TIERS)
+        with self._lock:
+            self._check_open()
+            while self._idle:
+                attached = self._idle.pop()
+                if attached.identities == present:
+                    return attached
+                attached.connection.close()
+            damaged = dict(self._damaged)
+        if present[0] is None:
+            raise no_home(self._paths["hot"].parent)
+        return files.attach_all(self._paths, damaged)
+
+    def _give_back(self, attached: Attached) -> None:
+        try:
+            if attached.connection.in_transaction:
+                attached.connection.execute("ROLLBACK")
+        except apsw.Error:
+            attached.connection.close()
+            return
+        with self._lock:
+            if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
+                self._idle.append(attached)
+                return
+        attached.connection.close()
+
+    def _copy_of(self, attached: Attached, tier: int, embedder: str) -> VectorCopy:
+        key = (tier, attached.identities[tier], embedder)
+        with self._lock:
+            if key not in self._copies:
+                self._copies = {
+                    other: copy
+                    for other, copy in self._copies.items()
+                    if other[0] != tier or other[1] == key[1]
+                }
+                self._copies[key] = VectorCopy(tier, embedder)
+            return self._copies[key]
+
+    def _sizes(self, tier: Tier) -> tuple[int, int]:
+        path = self._paths[tier]
+        log = files.size_of(path.with_name(f"{path.name}-wal"))
+        return files.size_of(path) + log, log
+
+    # -- writing -------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(
+        self, tier: Tier = "hot", *, timeout_s: float | None = None
+    ) -> Iterator[TierWriter]:
+        """Begin a transaction on one tier; see `Engine`."""
+        deadline = time.monotonic() + (BUSY_TIMEOUT_S if timeout_s is None else timeout_s)
+        with self._gated(deadline), self._translated(tier):
+            connection = self._writer(tier)
+            with transaction(connection, timeout_s=remaining(deadline)):
+                yield TierWriter(connection, tier, self._number_in_hot)
+
+    @contextmanager
+    def _gated(self, deadline: float) -> Iterator[None]:
+        gate = self._gate
+        gate.acquire(remaining(deadline))
+        try:
+            yield
+        finally:
+            gate.release()
+
+    def _writer(self, tier: Tier) -> apsw.Connection:
+        """Get the write connection of a tier; the gate is held."""
+        self._check_open()
+        path = self._paths[tier]
+        present = identity_of(path)
+        known, connection = self._writers.get(tier, (None, None))
+        if connection is not None and known == present:
+            return connection
+        if connection is not None:
+            connection.close()
+            del self._writers[tier]
+        if present is None:
+            raise files.missing(tier, path)
+        connection = connect(path)
+        files.check_ours(connection, tier, path)
+        self._writers[tier] = (present, connection)
+        return connection
+
+    def _number_in_hot(self, space: str) -> int:
+        connection = self._writer("hot")
+        with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
+            return number_of_space(connection, space)
+
+    def erase_traces(self) -> None:
+        """Make deleted text unreadable in the files; see `Engine`.
+
+        Where readers hold the log, it is left for a later checkpoint, which the log says.
+        """
+        for tier in TIERS:
+            if identity_of(self._paths[tier]) is None:
+                continue
+            with self._gated(time.monotonic() + BUSY_TIMEOUT_S), self._translated(tier):
+                connection = self._writer(tier)
+                with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
+                    connection.execute(_OPTIMISE_WORDS)
+                connection.set_busy_timeout(round(_CHECKPOINT_TIMEOUT_S * 1000))
+                busy = connection.execute(_EMPTY_LOG).fetchall()[0][0]
+            if busy:
+                _log.info("readers hold the log of the %s tier: it is emptied later", tier)
+
+    # -- the rest ------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close every connection; one that is reading closes when it is done. Idempotent."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            self._copies.clear()
+        for attached in idle:
+            attached.connection.close()
+        with self._gated(time.monotonic() + BUSY_TIMEOUT_S):
+            self._close_writers()
+
+    def _close_writers(self) -> None:
+        for _, connection in self._writers.values():
+            connection.close()
+        self._writers.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("this memory is closed", mend="open it again")
+
+    @contextmanager
+    def _translated(self, tier: Tier | None = None) -> Iterator[None]:
+        what = self._paths[tier] if tier else self._paths["hot"].parent
+        try:
+            yield
+        except apsw.Error as error:
+            if is_damage(error) and tier is None:
+                self._note_damage()
+            raise meaning_of(error, what) from error
+
+    def _note_damage(self) -> None:
+        """Find out which colder tier broke: later readings go on without it."""
+        for tier in TIERS[1:]:
+            path = self._paths[tier]
+            if files.exists(path) and not files.is_sound(path):
+                _log.error("the %s tier is damaged: going on without it", tier)
+                with self._lock:
+                    self._damaged[tier] = identity_of(path)
+
+    # -- forking -------------------------------------------------------------------------------
+    # SQLite keeps one record per process of the locks it holds, and a child inherits the record
+    # without the locks. So nothing idle is left open across a fork: the child, and the parent
+    # too, open what they need anew. What was in use by another thread cannot be closed; the child
+    # lets it leak, since closing it would drop locks.
+
+    def _before_fork(self) -> None:
+        self._lock.acquire()
+        for attached in self._idle:
+            attached.connection.close()
+        self._idle.clear()
+        self._holds_turn = self._gate.try_turn()
+        if self._holds_turn:
+            self._close_writers()
+
+    def _after_fork_in_parent(self) -> None:
+        if self._holds_turn:
+            self._gate.end_turn()
+        self._lock.release()
+
+    def _after_fork_in_child(self) -> None:
+        if self._writers:
+            _leaked.append(self._writers)
+        closed = self._closed
+        self._start(gate_for(self._gate.path))
+        self._closed = closed
+
+
+_engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
+_leaked: list[object] = []
+
+
+def _before_fork() -> None:
+    for engine in list(_engines):
+        engine._before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for engine in list(_engines):
+        engine._after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    for engine in list(_engines):
+        engine._after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )

@@ -1,0 +1,244 @@
+"""The three files of a home: made together, opened together, missed one by one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from ringwood.engine.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    Identity,
+    attach,
+    connect,
+    create_private,
+    identity_of,
+    inspect,
+    is_damage,
+    no_home,
+    prepare,
+    transaction,
+    translated,
+)
+from ringwood.engine.sqlite.schema import MIGRATIONS, VIEWS, version_of
+from ringwood.errors import HomeError, StorageError
+from ringwood.types import TIERS, Tier
+
+_log = logging.getLogger(__name__)
+
+_MADE = "SELECT value FROM meta WHERE key = 'tiers'"
+_SET_MADE = "INSERT OR REPLACE INTO meta (key, value) VALUES ('tiers', 'hot warm cold')"
+
+_DETACH: Mapping[Tier, str] = {"warm": "DETACH warm", "cold": "DETACH cold"}
+_VERSION: Mapping[Tier, str] = {
+    "warm": "PRAGMA warm.user_version",
+    "cold": "PRAGMA cold.user_version",
+}
+# A tier that numbers spaces otherwise than hot does would answer for the wrong space.
+_AT_ODDS: Mapping[Tier, str] = {
+    "warm": """SELECT EXISTS (SELECT 1 FROM warm.spaces t JOIN main.spaces m
+        ON (t.number = m.number) <> (t.name = m.name))""",
+    "cold": """SELECT EXISTS (SELECT 1 FROM cold.spaces t JOIN main.spaces m
+        ON (t.number = m.number) <> (t.name = m.name))""",
+}
+_LARGEST: Mapping[Tier, str] = {
+    "hot": """SELECT (SELECT max(id) FROM main.documents), (SELECT max(id) FROM main.nodes),
+        (SELECT max(number) FROM main.spaces)""",
+    "warm": """SELECT (SELECT max(id) FROM warm.documents), (SELECT max(id) FROM warm.nodes),
+        (SELECT max(number) FROM warm.spaces)""",
+    "cold": """SELECT (SELECT max(id) FROM cold.documents), (SELECT max(id) FROM cold.nodes),
+        (SELECT max(number) FROM cold.spaces)""",
+}
+_SPACES: Mapping[Tier, str] = {
+    "hot": "SELECT number, name FROM main.spaces",
+    "warm": "SELECT number, name FROM warm.spaces",
+    "cold": "SELECT number, name FROM cold.spaces",
+}
+_NEXT = "SELECT next FROM counters WHERE name = ?"
+_ADVANCE = "UPDATE counters SET next = max(next, ?) WHERE name = ?"
+_RESTORE_SPACE = "INSERT OR IGNORE INTO spaces (number, name) VALUES (?, ?)"
+_QUICK_CHECK = "PRAGMA quick_check(1)"
+_READ_ONLY = "PRAGMA query_only = ON"
+
+
+def exists(path: Path) -> bool:
+    """Say whether a file is there.
+
+    Raises:
+        StorageError: when that cannot be told.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise StorageError(
+            f"cannot look at {path}: {error.strerror}", mend="make it readable for its owner"
+        ) from error
+    return True
+
+
+def size_of(path: Path) -> int:
+    """Count the bytes of a file; 0 when it is not there."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory that is its owner's alone, if it is not there."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot create {path}: {error.strerror}", mend="choose another with --home"
+        ) from error
+
+
+def missing(tier: Tier, path: Path) -> StorageError:
+    """Say that a tier which this home has cannot be used."""
+    return StorageError(
+        f"the {tier} tier is not usable at {path}",
+        mend=f"mount it, or put {path.name} back; everything else goes on without it",
+    )
+
+
+def check_ours(connection: apsw.Connection, tier: Tier, path: Path) -> None:
+    """Refuse to write to a file that is not a whole database of the current schema."""
+    if version_of(connection, path) != len(MIGRATIONS):
+        connection.close()
+        raise missing(tier, path)
+
+
+def prepare_all(paths: Mapping[Tier, Path], *, create: bool) -> None:
+    """Make what has never been made and bring what is there up to date. The gate is held.
+
+    A colder file that was made once and is gone now stays gone: making it again would turn a disk
+    that is not mounted into a memory that is lost.
+    """
+    hot = paths["hot"]
+    versions = {tier: _version_at(tier, path) for tier, path in paths.items() if exists(path)}
+    if not versions.get("hot") and not create:
+        raise no_home(hot.parent)
+    with translated(hot):
+        create_private(hot)
+        prepare(hot)
+        with closing(connect(hot)) as connection:
+            if not connection.execute(_MADE).get:
+                for tier in TIERS[1:]:
+                    versions[tier] = versions.get(tier) or _make(paths[tier])
+                with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
+                    connection.execute(_SET_MADE)
+    for tier in TIERS[1:]:
+        if versions.get(tier):
+            with translated(paths[tier]):
+                prepare(paths[tier])
+    with translated(hot.parent):
+        _catch_up(paths)
+
+
+def _version_at(tier: Tier, path: Path) -> int | None:
+    """Read a file's version before anything is touched; None for a colder one that is damaged."""
+    try:
+        return inspect(path)
+    except apsw.Error as error:
+        if tier == "hot" or not _is_lost(error):
+            with translated(path):
+                raise
+        _log.warning("the %s tier cannot be read: going on without it", tier)
+        return None
+
+
+def _make(path: Path) -> int:
+    with translated(path):
+        create_private(path)
+        prepare(path)
+    return len(MIGRATIONS)
+
+
+def _catch_up(paths: Mapping[Tier, Path]) -> None:
+    """See that hot knows every id and space that a colder file holds, whatever became of hot."""
+    attached = attach_all(paths, {})
+    with closing(attached.connection) as connection:
+        present = [tier for tier in TIERS if tier not in attached.missing]
+        largest = [connection.execute(_LARGEST[tier]).get for tier in present]
+        needed = {
+            name: 1 + max(row[column] or 0 for row in largest)
+            for column, name in enumerate(("document", "node", "space"))
+        }
+        behind = {n: i for n, i in needed.items() if i > connection.execute(_NEXT, (n,)).get}
+        spaces = [row for tier in present[1:] for row in connection.execute(_SPACES[tier])]
+        unknown = set(spaces) - set(connection.execute(_SPACES["hot"]))
+    if behind or unknown:
+        with (
+            closing(connect(paths["hot"])) as connection,
+            transaction(connection, timeout_s=BUSY_TIMEOUT_S),
+        ):
+            connection.executemany(_ADVANCE, [(i, name) for name, i in behind.items()])
+            connection.executemany(_RESTORE_SPACE, sorted(unknown))
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A connection for reading, with every tier that can be read."""
+
+    connection: apsw.Connection
+    """Hot is `main`; `warm` and `cold` are attached, as empty stand-ins where they are missing."""
+    identities: tuple[Identity, ...]
+    """Which files these are, hot first."""
+    missing: tuple[Tier, ...]
+    """Tiers that are stood in for."""
+
+
+def attach_all(paths: Mapping[Tier, Path], damaged: Mapping[Tier, Identity]) -> Attached:
+    """Open hot for reading and attach the colder tiers; `damaged` names files to do without."""
+    identities = tuple(identity_of(paths[tier]) for tier in TIERS)
+    connection = connect(paths["hot"])
+    try:
+        lost: list[Tier] = []
+        for tier, identity in zip(TIERS[1:], identities[1:], strict=True):
+            known_bad = identity is None or damaged.get(tier) == identity
+            if known_bad or not _attach_whole(connection, tier, paths[tier]):
+                attach(connection, tier, None)
+                lost.append(tier)
+        connection.execute(VIEWS)
+        connection.execute(_READ_ONLY)
+    except BaseException:
+        connection.close()
+        raise
+    return Attached(connection, identities, tuple(lost))
+
+
+def _attach_whole(connection: apsw.Connection, tier: Tier, path: Path) -> bool:
+    """Attach a tier if it can be read, is current, and agrees with hot about the spaces."""
+    try:
+        attach(connection, tier, path)
+        if connection.execute(_VERSION[tier]).get == len(MIGRATIONS):
+            if not connection.execute(_AT_ODDS[tier]).get:
+                return True
+            _log.error("the %s tier numbers its spaces unlike this home: left out", tier)
+    except apsw.Error as error:
+        if not _is_lost(error):
+            raise
+    with suppress(apsw.Error):  # it may not have got as far as being attached
+        connection.execute(_DETACH[tier])
+    return False
+
+
+def _is_lost(error: apsw.Error) -> bool:
+    """Say whether a file cannot be read for good, as against busy or failing for the moment."""
+    return is_damage(error) or isinstance(error, apsw.CantOpenError)
+
+
+def is_sound(path: Path) -> bool:
+    """Check the pages of a file. Reads all of it."""
+    try:
+        with closing(connect(path)) as connection:
+            return bool(connection.execute(_QUICK_CHECK).get == "ok")
+    except (apsw.Error, HomeError):
+        return False

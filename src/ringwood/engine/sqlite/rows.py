@@ -1,0 +1,126 @@
+"""Rows of the tables and the values they stand for, both ways."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ringwood.types import Document, Node
+
+Row = tuple[Any, ...]
+"""What SQLite hands back: int, float, str, bytes or None per column."""
+
+IntVector = npt.NDArray[np.int64]
+"""int64[n]"""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LARGEST_ID = 2**63 - 1
+
+
+def stamp_of(moment: datetime) -> int:
+    """Count microseconds since 1970. A naive moment raises TypeError: nobody knows when it was."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment_of(stamp: int) -> datetime:
+    """Read a stamp back, in UTC."""
+    return _EPOCH + stamp * _MICROSECOND
+
+
+def id_array(ids: Iterable[int]) -> IntVector:
+    """Collect ids, ascending and distinct; what cannot be an id is left out."""
+    return np.array(sorted({i for i in ids if 0 < i <= _LARGEST_ID}), dtype=np.int64)
+
+
+def digest_key(digest: str) -> bytes:
+    """Shorten whatever names an embedded text to the sixteen bytes that are kept of it."""
+    return hashlib.sha256(digest.encode()).digest()[:16]
+
+
+def document_of(row: Row) -> Document:
+    """Read the columns of `tiers.CARD`."""
+    (number, space, source, path, title, sha256, actor, importance) = row[:8]
+    (created, stored, changed, state, error, seen, tier) = row[8:]
+    return Document(
+        id=number,
+        space=space,
+        source=source,
+        path=path,
+        title=title,
+        sha256=sha256,
+        actor=actor,
+        importance=importance,
+        created_at=moment_of(created),
+        stored_at=moment_of(stored),
+        changed_at=moment_of(changed),
+        state=state,
+        error=error,
+        seen=seen,
+        tier=tier,
+    )
+
+
+def node_of(row: Row, text_of: Callable[[int], str]) -> Node:
+    """Read the columns of a node; `text_of` fetches its document's text where it keeps none."""
+    (number, document, parent, position, kind, title, path) = row[:7]
+    (start, end, own_start, own_end, script, length, access, text) = row[7:]
+    if text is None:
+        text = text_of(document)[own_start:own_end]
+    return Node(
+        id=number,
+        document=document,
+        parent=parent,
+        order=position,
+        kind=kind,
+        title=title,
+        path=path,
+        span=(start, end),
+        own=(own_start, own_end),
+        text=text,
+        script=script,
+        length=length,
+        access=access,
+    )
+
+
+def row_of_node(node: Node, space: int, document_text: str) -> Row:
+    """Write the columns of a node; a text that the document holds over `own` is not kept twice."""
+    own_start, own_end = node.own
+    same = document_text[own_start:own_end] == node.text
+    return (
+        node.id,
+        node.document,
+        space,
+        node.parent,
+        node.order,
+        node.kind,
+        node.title,
+        node.path,
+        *node.span,
+        own_start,
+        own_end,
+        node.script,
+        node.length,
+        node.access,
+        None if same else node.text,
+    )
+
+
+def after(prefix: str) -> str | bytes:
+    """Name the end of the range of all texts that start with `prefix`, for `>= prefix AND < end`.
+
+    A blob sorts after every text, and so serves where no text is beyond the range.
+    """
+    for i in range(len(prefix) - 1, -1, -1):
+        point = ord(prefix[i]) + 1
+        if 0xD800 <= point <= 0xDFFF:  # no text holds a surrogate
+            point = 0xE000
+        if point <= 0x10FFFF:
+            return prefix[:i] + chr(point)
+    return b""

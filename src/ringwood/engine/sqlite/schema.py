@@ -1,0 +1,262 @@
+"""What lies in a tier file, how an older file becomes a current one, and how three are read as one.
+
+The three files share one schema. A few tables are used in the hot file alone (`meta` apart from
+the generation, `counters`, `tombstones`, the recall log); having them empty in the others costs a
+page each and saves a second schema.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from ringwood.errors import SchemaError, StorageError
+
+APPLICATION_ID = 0x52494E47
+"""`RING`: tells a file of ours from any other SQLite database."""
+
+_FIRST = """
+PRAGMA application_id = 1380535879;
+
+-- Small settings. The hot file's also hold those of the home; `generation` of any file changes
+-- when the numpy copy of its vectors cannot be brought up to date from the tables.
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('generation', '0');
+
+-- The next free id. In hot only, since ids are unique over all tiers.
+CREATE TABLE counters (name TEXT PRIMARY KEY, next INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counters VALUES ('document', 1), ('node', 1), ('space', 1);
+
+-- A space is a number everywhere below. Hot assigns it; the other files keep the pairs of their
+-- own documents, so that they can be read without hot.
+CREATE TABLE spaces (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    key TEXT UNIQUE,
+    nodes INTEGER NOT NULL DEFAULT 0,   -- of this file: N of BM25
+    length INTEGER NOT NULL DEFAULT 0   -- of this file, summed over nodes: avglen is length / N
+);
+
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    space INTEGER NOT NULL REFERENCES spaces,
+    source TEXT,
+    path TEXT NOT NULL,
+    title TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    importance REAL NOT NULL,
+    created_at INTEGER NOT NULL,        -- microseconds since 1970, UTC, like all stamps
+    stored_at INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    error TEXT,
+    seen INTEGER NOT NULL,
+    mirrored_sha256 TEXT,               -- the text that the Markdown mirror holds
+    mirrored_path TEXT,
+    text TEXT NOT NULL                  -- last: reading a card never touches its pages
+);
+CREATE UNIQUE INDEX documents_by_source ON documents (space, source) WHERE source IS NOT NULL;
+CREATE INDEX documents_by_hash ON documents (space, sha256);
+CREATE INDEX documents_by_path ON documents (space, path);
+CREATE INDEX documents_by_age ON documents (space, created_at);
+CREATE INDEX documents_waiting ON documents (state DESC, stored_at) WHERE state <> 'ready';
+CREATE INDEX documents_unmirrored ON documents (id) WHERE mirrored_sha256 IS NOT sha256;
+
+CREATE TABLE versions (
+    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    until INTEGER NOT NULL,             -- when the next text took its place
+    sha256 TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX versions_by_document ON versions (document, until);
+
+CREATE TABLE nodes (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents,
+    space INTEGER NOT NULL,
+    parent INTEGER,
+    position INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    title TEXT NOT NULL,
+    path TEXT NOT NULL,
+    span_start INTEGER NOT NULL,
+    span_end INTEGER NOT NULL,
+    own_start INTEGER NOT NULL,
+    own_end INTEGER NOT NULL,
+    script TEXT NOT NULL,
+    length INTEGER NOT NULL,
+    access INTEGER NOT NULL,
+    text TEXT                           -- NULL: exactly the document's text over `own`
+);
+CREATE INDEX nodes_by_document ON nodes (document, position);
+CREATE INDEX nodes_by_parent ON nodes (parent, position);
+CREATE UNIQUE INDEX nodes_by_path ON nodes (space, path);
+CREATE INDEX nodes_by_age ON nodes (space, id) WHERE length > 0;
+-- All that ranking by words needs of a node, packed densely.
+CREATE INDEX nodes_by_length ON nodes (id, document, length);
+
+-- The posting store: rowid is the node, a token is `<space number>:<term>`. It keeps neither
+-- content nor positions, and ranks nothing: BM25 is ours.
+CREATE VIRTUAL TABLE words USING fts5(
+    terms, content='', contentless_delete=1, detail=none,
+    tokenize="ascii tokenchars '!""#$%&''()*+,-./:;<=>?@[\\]^_`{|}~'"
+);
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
+
+CREATE TABLE embedders (
+    number INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE,
+    dim INTEGER NOT NULL
+);
+
+-- Ids are never used twice, and within a file they grow with each commit: a copy in memory
+-- follows by reading `id > last` here and in `vectors_gone`. The index by digest makes the table
+-- its own embedding cache.
+CREATE TABLE vectors (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    node INTEGER NOT NULL,
+    embedder INTEGER NOT NULL REFERENCES embedders,
+    space INTEGER NOT NULL,
+    script TEXT NOT NULL,
+    digest BLOB NOT NULL,               -- of the text that was embedded
+    row BLOB NOT NULL                   -- int8[d]; a direction, its length means nothing
+);
+CREATE UNIQUE INDEX vectors_by_node ON vectors (node, embedder);
+CREATE INDEX vectors_by_digest ON vectors (embedder, digest);
+CREATE TABLE vectors_gone (id INTEGER PRIMARY KEY AUTOINCREMENT, vector INTEGER NOT NULL);
+CREATE TRIGGER vectors_follow AFTER DELETE ON vectors
+BEGIN INSERT INTO vectors_gone (vector) VALUES (old.id); END;
+
+-- An edge lies with the document that was linked when it was written: the newer one.
+CREATE TABLE edges (
+    source INTEGER NOT NULL,
+    target INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    weight REAL NOT NULL,
+    document INTEGER NOT NULL,
+    PRIMARY KEY (source, target, kind)
+) WITHOUT ROWID;
+CREATE INDEX edges_by_target ON edges (target);
+CREATE INDEX edges_by_document ON edges (document);
+
+-- Where a node was addressed before it was renamed, moved or removed.
+CREATE TABLE aliases (
+    space INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    node INTEGER NOT NULL,
+    document INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (space, path)
+) WITHOUT ROWID;
+CREATE INDEX aliases_by_document ON aliases (document);
+
+CREATE TABLE tombstones (
+    space TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (space, hash)
+) WITHOUT ROWID;
+
+CREATE TABLE recalls (
+    number INTEGER PRIMARY KEY,
+    recall_id TEXT NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    payload TEXT NOT NULL
+);
+CREATE TABLE recalled (
+    document INTEGER NOT NULL,
+    recall INTEGER NOT NULL REFERENCES recalls ON DELETE CASCADE,
+    PRIMARY KEY (document, recall)
+) WITHOUT ROWID;
+CREATE INDEX recalled_by_recall ON recalled (recall);
+
+PRAGMA user_version = 1;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+"""Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
+
+VIEWS = """
+-- The hottest copy of a document wins, as a whole: its nodes and what hangs on them with it.
+CREATE TEMP VIEW all_documents AS
+SELECT 'hot' AS tier, s.name AS space_name, d.*
+FROM main.documents d JOIN main.spaces s ON s.number = d.space
+UNION ALL
+SELECT 'warm', s.name, d.* FROM warm.documents d JOIN warm.spaces s ON s.number = d.space
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = d.id)
+UNION ALL
+SELECT 'cold', s.name, d.* FROM cold.documents d JOIN cold.spaces s ON s.number = d.space
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = d.id)
+AND NOT EXISTS (SELECT 1 FROM warm.documents w WHERE w.id = d.id);
+
+CREATE TEMP VIEW all_nodes AS
+SELECT 'hot' AS tier, n.* FROM main.nodes n
+UNION ALL
+SELECT 'warm', n.* FROM warm.nodes n
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = n.document)
+UNION ALL
+SELECT 'cold', n.* FROM cold.nodes n
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = n.document)
+AND NOT EXISTS (SELECT 1 FROM warm.documents w WHERE w.id = n.document);
+
+CREATE TEMP VIEW all_versions AS
+SELECT 'hot' AS tier, v.* FROM main.versions v
+UNION ALL SELECT 'warm', v.* FROM warm.versions v
+UNION ALL SELECT 'cold', v.* FROM cold.versions v;
+
+CREATE TEMP VIEW all_vectors AS
+SELECT 'hot' AS tier, e.identity, v.*
+FROM main.vectors v JOIN main.embedders e ON e.number = v.embedder
+UNION ALL
+SELECT 'warm', e.identity, v.*
+FROM warm.vectors v JOIN warm.embedders e ON e.number = v.embedder
+UNION ALL
+SELECT 'cold', e.identity, v.*
+FROM cold.vectors v JOIN cold.embedders e ON e.number = v.embedder;
+
+CREATE TEMP VIEW all_edges AS
+SELECT 'hot' AS tier, e.* FROM main.edges e
+UNION ALL SELECT 'warm', e.* FROM warm.edges e
+UNION ALL SELECT 'cold', e.* FROM cold.edges e;
+
+CREATE TEMP VIEW all_aliases AS
+SELECT 'hot' AS tier, a.* FROM main.aliases a
+UNION ALL SELECT 'warm', a.* FROM warm.aliases a
+UNION ALL SELECT 'cold', a.* FROM cold.aliases a;
+"""
+"""Three attached files as one. Every query over tiers is a constant string over these."""
+
+_HAS_TABLES = "SELECT EXISTS (SELECT 1 FROM sqlite_schema)"
+
+
+def version_of(connection: apsw.Connection, path: Path) -> int:
+    """Read a file's schema version; 0 for an empty file. Writes nothing.
+
+    Raises:
+        SchemaError: when a newer Ringwood wrote the file.
+        StorageError: when another program did.
+    """
+    version = int(connection.pragma("user_version"))
+    if connection.pragma("application_id") == APPLICATION_ID:
+        if version > len(MIGRATIONS):
+            raise SchemaError(
+                f"{path} was written by a newer Ringwood (schema {version}, this one knows "
+                f"{len(MIGRATIONS)}); nothing was changed",
+                mend="upgrade Ringwood: `uv tool upgrade ringwood` or `pip install -U ringwood`",
+            )
+        return version
+    if connection.execute(_HAS_TABLES).get:
+        raise StorageError(
+            f"{path} is a database of another program",
+            mend="choose another directory with --home or RINGWOOD_HOME",
+        )
+    return 0
+
+
+def migrate(connection: apsw.Connection, version: int) -> None:
+    """Bring a file from `version` to the current schema, one transaction a step."""
+    for script in MIGRATIONS[version:]:
+        with connection:
+            connection.execute(script)

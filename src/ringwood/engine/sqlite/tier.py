@@ -1,0 +1,388 @@
+"""Writing: one transaction on one tier file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, count
+
+import apsw
+
+from ringwood.engine.base import FloatVector, NodeWrite
+from ringwood.engine.sqlite.rows import (
+    Row,
+    digest_key,
+    id_array,
+    row_of_node,
+    stamp_of,
+)
+from ringwood.engine.sqlite.vectors import quantise
+from ringwood.engine.sqlite.words import content_of
+from ringwood.types import Document, Edge, Node, State, Tier
+
+_MAX_GONE = 20_000
+"""Deletions remembered for copies in memory; beyond, these are made anew."""
+
+_RESERVE = "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next"
+
+_SPACE_NUMBER = "SELECT number FROM spaces WHERE name = ?"
+_ADD_SPACE = "INSERT INTO spaces (number, name) VALUES (?, ?)"
+_SPACE_OF_KEY = "SELECT name FROM spaces WHERE key = ?"
+_SPACE_KEYED = "SELECT key IS NOT NULL FROM spaces WHERE name = ?"
+_SET_KEY = "UPDATE spaces SET key = ? WHERE name = ?"
+_COUNT_NODES = "UPDATE spaces SET nodes = nodes + ?, length = length + ? WHERE number = ?"
+
+_STORED = "SELECT space, sha256, text FROM documents WHERE id = ?"
+_SHA256 = "SELECT sha256 FROM documents WHERE id = ?"
+_PUT_DOCUMENT = """
+INSERT INTO documents (id, space, source, path, title, sha256, actor, importance, created_at,
+    stored_at, changed_at, state, error, seen, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET space = excluded.space, source = excluded.source,
+    path = excluded.path, title = excluded.title, sha256 = excluded.sha256,
+    actor = excluded.actor, importance = excluded.importance, created_at = excluded.created_at,
+    stored_at = excluded.stored_at, changed_at = excluded.changed_at, state = excluded.state,
+    error = excluded.error, seen = excluded.seen, text = excluded.text"""
+_KEEP_VERSION = "INSERT INTO versions (document, until, sha256, text) VALUES (?, ?, ?, ?)"
+_DROP_VERSIONS = "DELETE FROM versions WHERE document = ?"
+_DELETE_DOCUMENT = "DELETE FROM documents WHERE id = ?"
+_SET_STATE = "UPDATE documents SET state = ?, error = ? WHERE id = ?"
+_SET_MIRRORED = "UPDATE documents SET mirrored_sha256 = ?, mirrored_path = ? WHERE id = ?"
+_COUNT_AGAIN = "UPDATE documents SET seen = seen + 1 WHERE id = ?"
+
+_STORED_NODES = """
+SELECT id, title, kind, path, length, access, own_start, own_end, text
+FROM nodes WHERE document = ?"""
+_DELETE_NODES = "DELETE FROM nodes WHERE document = ?"
+_ADD_NODE = """
+INSERT INTO nodes (id, document, space, parent, position, kind, title, path, span_start, span_end,
+    own_start, own_end, script, length, access, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_COUNT_ACCESS = """
+UPDATE nodes SET access = access + 1 WHERE id IN carray(?)"""
+_NODES_PRESENT = """
+SELECT count(*) FROM nodes WHERE document = ? AND id IN carray(?)"""
+
+_ADD_WORDS = "INSERT INTO words (rowid, terms) VALUES (?, ?)"
+_DELETE_WORDS = "DELETE FROM words WHERE rowid = ?"
+
+_EMBEDDER = "SELECT number, dim FROM embedders WHERE identity = ?"
+_ADD_EMBEDDER = "INSERT INTO embedders (identity, dim) VALUES (?, ?) RETURNING number, dim"
+_DELETE_VECTOR = "DELETE FROM vectors WHERE node = ? AND embedder = ?"
+_ADD_VECTOR = """
+INSERT INTO vectors (node, embedder, space, script, digest, row)
+SELECT id, ?, space, script, ?, ? FROM nodes WHERE id = ?"""
+_DELETE_VECTORS = "DELETE FROM vectors WHERE node = ?"
+_GONE_RANGE = "SELECT coalesce(max(id) - min(id), 0) FROM vectors_gone"
+_FORGET_GONE = "DELETE FROM vectors_gone"
+_NEXT_GENERATION = "UPDATE meta SET value = value + 1 WHERE key = 'generation'"
+
+_PUT_EDGE = """
+INSERT INTO edges (source, target, kind, weight, document) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET weight = excluded.weight, document = excluded.document"""
+_DELETE_EDGES = "DELETE FROM edges WHERE source = ?1 OR target = ?1"
+_DELETE_EDGES_OF = "DELETE FROM edges WHERE document = ?"
+
+_PUT_ALIAS = """
+INSERT INTO aliases (space, path, node, document, until) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET node = excluded.node, document = excluded.document,
+    until = excluded.until"""
+_DELETE_ALIAS = "DELETE FROM aliases WHERE space = ? AND path = ?"
+_DELETE_ALIASES = "DELETE FROM aliases WHERE document = ?"
+
+_PUT_TOMBSTONE = """
+INSERT INTO tombstones (space, hash, at) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET at = excluded.at"""
+_LIFT_TOMBSTONE = "DELETE FROM tombstones WHERE space = ? AND hash = ?"
+
+_LOG_RECALL = "INSERT INTO recalls (recall_id, at, payload) VALUES (?, ?, ?) RETURNING number"
+_LOG_RECALLED = "INSERT OR IGNORE INTO recalled (document, recall) VALUES (?, ?)"
+_PRUNE_LOG = """
+DELETE FROM recalls WHERE number <= (
+    SELECT number FROM recalls ORDER BY number DESC LIMIT 1 OFFSET ?)"""
+_PURGE_LOG = """
+DELETE FROM recalls WHERE number IN (
+    SELECT recall FROM recalled WHERE document IN carray(?))"""
+
+_SET_META = """
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"""
+
+
+def number_of_space(connection: apsw.Connection, name: str) -> int:
+    """Find a space's number in the hot file, giving it the next one where it has none."""
+    number = connection.execute(_SPACE_NUMBER, (name,)).get
+    if number is None:
+        number = connection.execute(_RESERVE, (1, "space")).get - 1
+        connection.execute(_ADD_SPACE, (number, name))
+    return int(number)
+
+
+class TierWriter:
+    """A `Writer` inside an open transaction. Used by one thread, for that transaction only."""
+
+    def __init__(
+        self, connection: apsw.Connection, tier: Tier, number_in_hot: Callable[[str], int]
+    ) -> None:
+        self._connection = connection
+        self._tier = tier
+        self._number_in_hot = number_in_hot
+
+    def put_document(self, document: Document, text: str, nodes: Sequence[NodeWrite]) -> None:
+        """Insert or replace a document; see `Writer`."""
+        space = self._number_of(document.space)
+        stored = self._connection.execute(_STORED, (document.id,)).fetchone()
+        old: dict[int, _StoredNode] = {}
+        if stored is not None:
+            old_space, old_sha256, old_text = stored
+            old = self._stored_nodes(document.id, old_text)
+            self._let_go(old, {w.node.id: w.node for w in nodes} if old_space == space else {})
+            self._remove_nodes(document.id, old_space, old)
+            self._leave_aliases(document, old_space, old, {w.node.id: w.node for w in nodes})
+            if old_sha256 != document.sha256:
+                until = stamp_of(document.changed_at)
+                self._connection.execute(_KEEP_VERSION, (document.id, until, old_sha256, old_text))
+        self._connection.execute(_PUT_DOCUMENT, _row_of_document(document, space, text))
+        self._add_nodes(space, text, nodes, old)
+
+    def delete_document(self, document: int) -> bool:
+        """Remove a document with all that was derived from it; see `Writer`."""
+        stored = self._connection.execute(_STORED, (document,)).fetchone()
+        if stored is None:
+            return False
+        space, _, text = stored
+        old = self._stored_nodes(document, text)
+        self._let_go(old, {})
+        self._remove_nodes(document, space, old)
+        self._connection.execute(_DELETE_EDGES_OF, (document,))
+        self._connection.execute(_DELETE_ALIASES, (document,))
+        self._connection.execute(_DELETE_DOCUMENT, (document,))  # its versions go with it
+        return True
+
+    def drop_versions(self, document: int) -> None:
+        """Remove a document's earlier texts."""
+        self._connection.execute(_DROP_VERSIONS, (document,))
+
+    def set_state(self, document: int, state: State, error: str | None) -> None:
+        """Record how far a document got."""
+        self._connection.execute(_SET_STATE, (state, error, document))
+
+    def set_mirrored(self, document: int, sha256: str, file: str) -> None:
+        """Record which text the Markdown mirror holds, and in which file."""
+        self._connection.execute(_SET_MIRRORED, (sha256, file, document))
+
+    def count_again(self, document: int) -> None:
+        """Count that the identical text was stored once more."""
+        self._connection.execute(_COUNT_AGAIN, (document,))
+
+    def count_access(self, nodes: Iterable[int]) -> None:
+        """Count that nodes were returned or injected; ids not in this tier are ignored."""
+        ids = id_array(nodes)
+        if len(ids):
+            self._connection.execute(_COUNT_ACCESS, (apsw.carray(ids),))
+
+    def _stored_nodes(self, document: int, text: str) -> dict[int, _StoredNode]:
+        found: list[Row] = self._connection.execute(_STORED_NODES, (document,)).fetchall()
+        return {row[0]: _stored_node(row[1:], text) for row in found}
+
+    def _let_go(self, old: Mapping[int, _StoredNode], kept: Mapping[int, Node]) -> None:
+        """Delete vectors and edges of nodes that are gone or say something else now."""
+        stale = [(i,) for i, node in old.items() if i not in kept or not node.says(kept[i])]
+        self._connection.executemany(_DELETE_VECTORS, stale)
+        self._connection.executemany(_DELETE_EDGES, stale)
+        if self._connection.execute(_GONE_RANGE).get > _MAX_GONE:
+            self._connection.execute(_FORGET_GONE)
+            self._connection.execute(_NEXT_GENERATION)
+
+    def _remove_nodes(self, document: int, space: int, old: Mapping[int, _StoredNode]) -> None:
+        """Delete a document's nodes with their words."""
+        # FTS5 keeps both texts' terms when a rowid is written over: delete first, always.
+        self._connection.executemany(_DELETE_WORDS, [(i,) for i in old])
+        self._connection.execute(_DELETE_NODES, (document,))
+        self._count(space, -len(old), -sum(node.length for node in old.values()))
+
+    def _add_nodes(
+        self,
+        space: int,
+        text: str,
+        writes: Sequence[NodeWrite],
+        old: Mapping[int, _StoredNode],
+    ) -> None:
+        rows = []
+        for write in writes:
+            node = write.node
+            if node.id in old:
+                node = replace(node, access=max(node.access, old[node.id].access))
+            rows.append(row_of_node(node, space, text))
+        self._connection.executemany(_ADD_NODE, rows)
+        self._connection.executemany(
+            _ADD_WORDS, [(w.node.id, content_of(space, w.terms)) for w in writes]
+        )
+        self._connection.executemany(_DELETE_ALIAS, [(space, w.node.path) for w in writes])
+        self._count(space, len(writes), sum(w.node.length for w in writes))
+
+    def _leave_aliases(
+        self,
+        document: Document,
+        space: int,
+        old: Mapping[int, _StoredNode],
+        new: Mapping[int, Node],
+    ) -> None:
+        """Remember where nodes were addressed that moved or are gone."""
+        until = stamp_of(document.changed_at)
+        self._connection.executemany(
+            _PUT_ALIAS,
+            [
+                (space, node.path, i, document.id, until)
+                for i, node in old.items()
+                if i not in new or new[i].path != node.path
+            ],
+        )
+
+    def _count(self, space: int, nodes: int, length: int) -> None:
+        self._connection.execute(_COUNT_NODES, (nodes, length, space))
+
+    # -- vectors and edges ---------------------------------------------------------------------
+
+    def put_vectors(  # noqa: PLR0913 - the protocol's
+        self,
+        document: int,
+        sha256: str,
+        embedder: str,
+        rows: Mapping[int, FloatVector],
+        digests: Mapping[int, str],
+        edges: Sequence[Edge],
+        *,
+        ready: bool = True,
+    ) -> bool:
+        """Write vectors and edges and mark the document ready; see `Writer`."""
+        if self._connection.execute(_SHA256, (document,)).get != sha256:
+            return False
+        ids = id_array(rows)
+        if len(ids):
+            present = self._connection.execute(_NODES_PRESENT, (document, apsw.carray(ids))).get
+            if present != len(rows):
+                return False
+            number = self._number_of_embedder(embedder, rows)
+            kept = [(number, digest_key(digests[i]), quantise(row), i) for i, row in rows.items()]
+            self._connection.executemany(_DELETE_VECTOR, [(i, number) for i in rows])
+            self._connection.executemany(_ADD_VECTOR, kept)
+        self._connection.executemany(
+            _PUT_EDGE, [(e.source, e.target, e.kind, e.weight, document) for e in edges]
+        )
+        if ready:
+            self.set_state(document, "ready", None)
+        return True
+
+    def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
+        dims = {len(row) for row in rows.values()}
+        found = self._connection.execute(_EMBEDDER, (identity,)).get
+        number, dim = found or self._connection.execute(_ADD_EMBEDDER, (identity, min(dims))).get
+        if dims != {dim}:
+            raise ValueError(f"rows of {identity} have {dim} columns, not {sorted(dims)}")
+        return int(number)
+
+    # -- the home, in hot only -----------------------------------------------------------------
+
+    def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:
+        """Reserve runs of ids: the first document id and node id; see `Writer`."""
+        after_documents = self._hot.execute(_RESERVE, (documents, "document")).get
+        after_nodes = self._hot.execute(_RESERVE, (nodes, "node")).get
+        return after_documents - documents, after_nodes - nodes
+
+    def purge_log(self, documents: Iterable[int]) -> None:
+        """Remove logged recalls that mention any of these documents."""
+        ids = id_array(documents)
+        if len(ids):
+            self._hot.execute(_PURGE_LOG, (apsw.carray(ids),))
+
+    def add_tombstones(self, space: str, hashes: Iterable[str], at: datetime) -> None:
+        """Remember hashes of what was forgotten."""
+        rows = [(space, value, stamp_of(at)) for value in hashes]
+        self._hot.executemany(_PUT_TOMBSTONE, rows)
+
+    def lift_tombstones(self, space: str, hashes: Iterable[str]) -> None:
+        """Let forgotten hashes back in."""
+        self._hot.executemany(_LIFT_TOMBSTONE, [(space, value) for value in hashes])
+
+    def log_recall(
+        self, recall_id: str, at: datetime, documents: Iterable[int], payload: str, *, keep: int
+    ) -> None:
+        """Log a recall and prune the log to the newest `keep`."""
+        number = self._hot.execute(_LOG_RECALL, (recall_id, stamp_of(at), payload)).get
+        self._hot.executemany(_LOG_RECALLED, [(i, number) for i in id_array(documents).tolist()])
+        self._hot.execute(_PRUNE_LOG, (max(0, keep),))
+
+    def register_space(self, key: str, slug: str) -> str:
+        """Name a space: `slug`, or `slug~2` where another key has it; see `Writer`."""
+        known = self._hot.execute(_SPACE_OF_KEY, (key,)).get
+        if known is not None:
+            return str(known)
+        for name in chain([slug], (f"{slug}~{i}" for i in count(2))):
+            if not self._hot.execute(_SPACE_KEYED, (name,)).get:
+                number_of_space(self._hot, name)
+                self._hot.execute(_SET_KEY, (key, name))
+                return name
+        raise AssertionError("unreachable: names do not run out")
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Write one small setting of the home."""
+        self._hot.execute(_SET_META, (f"home.{key}", value))
+
+    @property
+    def _hot(self) -> apsw.Connection:
+        if self._tier != "hot":
+            raise ValueError("only the hot tier keeps what belongs to the whole home")
+        return self._connection
+
+    def _number_of(self, space: str) -> int:
+        """Find or make a space's number; a colder file is told the number that hot gave it."""
+        if self._tier == "hot":
+            return number_of_space(self._connection, space)
+        number = self._connection.execute(_SPACE_NUMBER, (space,)).get
+        if number is None:
+            number = self._number_in_hot(space)
+            self._connection.execute(_ADD_SPACE, (number, space))
+        return int(number)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredNode:
+    """What replacing a document needs to know of a node that was there before."""
+
+    title: str
+    kind: str
+    path: str
+    length: int
+    access: int
+    text: str
+
+    def says(self, node: Node) -> bool:
+        """Say whether what was embedded is unchanged."""
+        return (self.title, self.kind, self.text) == (node.title, node.kind, node.text)
+
+
+def _stored_node(row: Row, document_text: str) -> _StoredNode:
+    title, kind, path, length, access, own_start, own_end, text = row
+    own = document_text[own_start:own_end] if text is None else text
+    return _StoredNode(title, kind, path, length, access, own)
+
+
+def _row_of_document(document: Document, space: int, text: str) -> Row:
+    return (
+        document.id,
+        space,
+        document.source,
+        document.path,
+        document.title,
+        document.sha256,
+        document.actor,
+        document.importance,
+        stamp_of(document.created_at),
+        stamp_of(document.stored_at),
+        stamp_of(document.changed_at),
+        document.state,
+        document.error,
+        document.seen,
+        text,
+    )

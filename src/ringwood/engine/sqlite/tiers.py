@@ -1,0 +1,402 @@
+"""Reading: one snapshot over three tier files, through views in which the hottest copy wins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+import numpy as np
+
+from ringwood.engine.base import (
+    Cosine,
+    FloatVector,
+    Former,
+    NodeVector,
+    TierTotals,
+    Totals,
+    VectorQuery,
+    VectorRanking,
+    WordRanking,
+)
+from ringwood.engine.sqlite import vectors, words
+from ringwood.engine.sqlite.rows import (
+    Row,
+    after,
+    digest_key,
+    document_of,
+    id_array,
+    moment_of,
+    node_of,
+    stamp_of,
+)
+from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy
+from ringwood.types import TIERS, Document, Edge, Node, Tier
+
+_CARD = """
+SELECT id, space_name, source, path, title, sha256, actor, importance, created_at, stored_at,
+    changed_at, state, error, seen, tier
+FROM all_documents"""
+_DOCUMENTS = _CARD + " WHERE id IN carray(?)"
+_DOCUMENT_BY_SOURCE = _CARD + " WHERE space = ? AND source = ?"
+_DOCUMENT_BY_HASH = _CARD + " WHERE space = ? AND sha256 = ? ORDER BY id LIMIT 1"
+_RECENT = _CARD + " WHERE space = ? AND created_at >= ? ORDER BY created_at DESC, id DESC LIMIT ?"
+_ROOTS = _CARD + " WHERE space = ? ORDER BY path"
+_PENDING = _CARD + " WHERE state <> 'ready' ORDER BY state DESC, stored_at, id LIMIT ?"
+_UNMIRRORED = _CARD + " WHERE mirrored_sha256 IS NOT sha256 ORDER BY id LIMIT ?"
+_SOURCES = "SELECT source, id FROM all_documents WHERE space = ? AND source >= ? AND source < ?"
+_TEXT = "SELECT text FROM all_documents WHERE id = ?"
+_MIRRORED_PATH = "SELECT mirrored_path FROM all_documents WHERE id = ?"
+_TEXT_AT = """
+SELECT text FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
+
+_NODE = """
+SELECT id, document, parent, position, kind, title, path, span_start, span_end, own_start,
+    own_end, script, length, access, text
+FROM all_nodes"""
+_NODES = _NODE + " WHERE id IN carray(?)"
+_NODES_OF = _NODE + " WHERE document = ? ORDER BY position"
+_CHILDREN = _NODE + " WHERE parent = ? ORDER BY position"
+_BEFORE = _NODE + " WHERE parent = ? AND position < ? ORDER BY position DESC LIMIT ?"
+_AFTER = _NODE + " WHERE parent = ? AND position > ? ORDER BY position LIMIT ?"
+_RESOLVE = "SELECT id FROM all_nodes WHERE space = ? AND path = ?"
+_RECENT_NODES = """
+SELECT id FROM all_nodes WHERE space = ? AND length > 0 ORDER BY id DESC LIMIT ?"""
+_FORMER = """
+SELECT node, document, until FROM all_aliases WHERE space = ? AND path = ?
+ORDER BY until DESC LIMIT 1"""
+
+_VECTORS = """
+SELECT v.node, n.document, v.script, v.row FROM all_vectors v JOIN all_nodes n ON n.id = v.node
+WHERE v.node IN carray(?) AND v.identity = ? AND n.tier = v.tier"""
+_VECTORS_BY_DIGEST = """
+SELECT digest, row FROM all_vectors
+WHERE identity = ? AND digest IN carray(?) GROUP BY digest"""
+_EDGES = """
+SELECT source, target, kind, weight FROM (
+    SELECT source, target, kind, weight FROM all_edges
+    WHERE source IN carray(?1)
+    UNION
+    SELECT source, target, kind, weight FROM all_edges
+    WHERE target IN carray(?1)
+) e
+WHERE EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.source)
+AND EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.target)
+ORDER BY source, target, kind"""
+_NODE_IDS_OF = "SELECT id FROM all_nodes WHERE document = ?"
+_COUNT_VECTORS = """
+SELECT count(*) FROM all_nodes n JOIN all_vectors v ON v.node = n.id AND v.tier = n.tier
+WHERE n.document = ? AND v.identity = ?"""
+
+_TOMBSTONED = """
+SELECT hash FROM main.tombstones
+WHERE space = ? AND hash IN carray(?)"""
+_SPACE_NUMBER = "SELECT number FROM main.spaces WHERE name = ?"
+_SPACE_OF_KEY = "SELECT name FROM main.spaces WHERE key = ?"
+_SPACES = "SELECT name, key FROM main.spaces WHERE key IS NOT NULL ORDER BY name"
+_META = "SELECT value FROM main.meta WHERE key = ?"
+_RECALL_LOG = "SELECT payload FROM main.recalls WHERE recall_id = ?"
+
+_COUNTS: Mapping[Tier, str] = {
+    "hot": """SELECT (SELECT count(*) FROM main.documents), (SELECT count(*) FROM main.nodes),
+        (SELECT count(*) FROM main.vectors), (SELECT count(*) FROM main.edges)""",
+    "warm": """SELECT (SELECT count(*) FROM warm.documents), (SELECT count(*) FROM warm.nodes),
+        (SELECT count(*) FROM warm.vectors), (SELECT count(*) FROM warm.edges)""",
+    "cold": """SELECT (SELECT count(*) FROM cold.documents), (SELECT count(*) FROM cold.nodes),
+        (SELECT count(*) FROM cold.vectors), (SELECT count(*) FROM cold.edges)""",
+}
+_STATES = "SELECT state, count(*) FROM all_documents GROUP BY state"
+_ERRORS = """
+SELECT error FROM all_documents WHERE state <> 'ready' AND error IS NOT NULL
+ORDER BY stored_at DESC, id DESC LIMIT 5"""
+_PER_SPACE = "SELECT space_name, count(*) FROM all_documents GROUP BY space_name"
+
+Sizes = Callable[[Tier], tuple[int, int]]
+"""Bytes of a tier's files, and of its write-ahead log among them."""
+
+
+class TiersReader:
+    """A `Reader` inside an open read transaction. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        missing: tuple[Tier, ...],
+        horizons: Sequence[Horizon],
+        copy_of: Callable[[int, str], VectorCopy],
+        sizes: Sizes,
+    ) -> None:
+        self._connection = connection
+        self._horizons = horizons
+        self._copy_of = copy_of
+        self._sizes = sizes
+        self.missing_tiers = missing
+
+    def _rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
+        """Run a query. A text that UTF-8 cannot hold equals nothing that is stored: no rows."""
+        try:
+            return self._connection.execute(sql, bindings).fetchall()
+        except (UnicodeEncodeError, OverflowError):
+            return []
+
+    def _row(self, sql: str, bindings: tuple[Any, ...] = ()) -> Row | None:
+        rows = self._rows(sql, bindings)
+        return rows[0] if rows else None
+
+    def _text(self, sql: str, bindings: tuple[Any, ...] = ()) -> str | None:
+        row = self._row(sql, bindings)
+        return None if row is None or row[0] is None else str(row[0])
+
+    def _integer(self, sql: str, bindings: tuple[Any, ...] = ()) -> int | None:
+        row = self._row(sql, bindings)
+        return None if row is None else int(row[0])
+
+    def _number(self, space: str) -> int:
+        """Find a space's number; one that no space has when there is none of that name."""
+        return self._integer(_SPACE_NUMBER, (space,)) or 0
+
+    # -- documents -----------------------------------------------------------------------------
+
+    def document(self, document: int) -> Document | None:
+        """Fetch one document's card."""
+        return self.documents([document]).get(document)
+
+    def documents(self, ids: Iterable[int]) -> dict[int, Document]:
+        """Fetch cards; unknown ids are left out."""
+        wanted = id_array(ids)
+        if not len(wanted):
+            return {}
+        return {row[0]: document_of(row) for row in self._rows(_DOCUMENTS, (apsw.carray(wanted),))}
+
+    def document_by_source(self, space: str, source: str) -> Document | None:
+        """Find what was stored under a source key."""
+        row = self._row(_DOCUMENT_BY_SOURCE, (self._number(space), source))
+        return document_of(row) if row else None
+
+    def document_by_hash(self, space: str, sha256: str) -> Document | None:
+        """Find an identical text; the oldest when there are several."""
+        row = self._row(_DOCUMENT_BY_HASH, (self._number(space), sha256))
+        return document_of(row) if row else None
+
+    def text_of(self, document: int) -> str:
+        """Fetch the stored text. Raises KeyError when there is no such document."""
+        text = self._text(_TEXT, (document,))
+        if text is None:
+            raise KeyError(document)
+        return text
+
+    def text_at(self, document: int, at: datetime) -> str:
+        """Fetch the text as it was at a moment. Raises KeyError when there is no such document."""
+        text = self._text(_TEXT_AT, (document, stamp_of(at)))
+        return self.text_of(document) if text is None else text
+
+    def recent_documents(
+        self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20
+    ) -> tuple[Document, ...]:
+        """List documents by `created_at`, newest first."""
+        stamp = -(2**63) if since is None else stamp_of(since)
+        found = [
+            document_of(row)
+            for space in dict.fromkeys(spaces)
+            for row in self._rows(_RECENT, (self._number(space), stamp, max(0, limit)))
+        ]
+        found.sort(key=lambda d: (d.created_at, d.id), reverse=True)
+        return tuple(found[: max(0, limit)])
+
+    def sources(self, space: str, prefix: str) -> dict[str, int]:
+        """Map every source key that starts with `prefix`, literally, to its document id."""
+        return dict(self._rows(_SOURCES, (self._number(space), prefix, after(prefix))))
+
+    def roots(self, space: str) -> tuple[Document, ...]:
+        """List a space's documents by path."""
+        return tuple(document_of(row) for row in self._rows(_ROOTS, (self._number(space),)))
+
+    def pending(self, limit: int) -> tuple[Document, ...]:
+        """List documents whose vectors are to come, oldest first, failed ones last."""
+        return tuple(document_of(row) for row in self._rows(_PENDING, (max(0, limit),)))
+
+    def mirrored_path(self, document: int) -> str | None:
+        """Return the mirror file of a document, relative to the mirror; None before the first."""
+        return self._text(_MIRRORED_PATH, (document,))
+
+    def unmirrored(self, limit: int) -> tuple[Document, ...]:
+        """List documents whose text is not the one in the mirror, oldest first."""
+        return tuple(document_of(row) for row in self._rows(_UNMIRRORED, (max(0, limit),)))
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def nodes(self, ids: Iterable[int]) -> dict[int, Node]:
+        """Fetch nodes; unknown ids are left out."""
+        wanted = id_array(ids)
+        if not len(wanted):
+            return {}
+        found = self._nodes(_NODES, (apsw.carray(wanted),))
+        return {node.id: node for node in found}
+
+    def nodes_of(self, document: int) -> tuple[Node, ...]:
+        """Fetch all nodes of a document in reading order."""
+        return tuple(self._nodes(_NODES_OF, (document,)))
+
+    def children(self, node: int) -> tuple[Node, ...]:
+        """List the nodes right below a node in reading order."""
+        return tuple(self._nodes(_CHILDREN, (node,)))
+
+    def beside(self, node: int, limit: int) -> tuple[Node, ...]:
+        """List up to `limit` nodes under the same parent, nearest in reading order first."""
+        own = self.nodes([node]).get(node)
+        if own is None or own.parent is None or limit <= 0:
+            return ()
+        place = (own.parent, own.order, limit)
+        found = [*self._nodes(_BEFORE, place), *self._nodes(_AFTER, place)]
+        found.sort(key=lambda other: (abs(other.order - own.order), other.order))
+        return tuple(found[:limit])
+
+    def _nodes(self, sql: str, bindings: tuple[Any, ...]) -> list[Node]:
+        texts: dict[int, str] = {}
+
+        def text_of(document: int) -> str:
+            if document not in texts:
+                texts[document] = self.text_of(document)
+            return texts[document]
+
+        return [node_of(row, text_of) for row in self._rows(sql, bindings)]
+
+    def resolve(self, space: str, path: str) -> int | None:
+        """Find the node at a path, exactly."""
+        return self._integer(_RESOLVE, (self._number(space), path))
+
+    def former(self, space: str, path: str) -> Former | None:
+        """Say which node was at a path before it was renamed, moved or removed."""
+        row = self._row(_FORMER, (self._number(space), path))
+        return Former(node=row[0], document=row[1], until=moment_of(row[2])) if row else None
+
+    def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
+        """List the ids of the newest nodes that can carry an edge, newest first."""
+        rows = self._rows(_RECENT_NODES, (self._number(space), max(0, limit)))
+        return tuple(row[0] for row in rows)
+
+    # -- rankings ------------------------------------------------------------------------------
+
+    def _numbered(self, spaces: Sequence[str]) -> list[tuple[int, str]]:
+        pairs = ((self._number(name), name) for name in dict.fromkeys(spaces))
+        return [(number, name) for number, name in pairs if number]
+
+    def rank_words(
+        self,
+        terms: Sequence[str],
+        spaces: Sequence[str],
+        *,
+        limit: int,
+        also: Iterable[int] = (),
+        max_postings: int = 60_000,
+        deadline_s: float | None = None,
+    ) -> WordRanking:
+        """Rank nodes by BM25 over every tier at once; see `Reader` and `words`."""
+        query = words.WordQuery(
+            terms=terms,
+            limit=limit,
+            also=tuple(also),
+            max_postings=max_postings,
+            deadline=None if deadline_s is None else time.monotonic() + deadline_s,
+        )
+        return words.rank(self._connection, query, self._numbered(spaces))
+
+    def rank_vectors(
+        self, query: VectorQuery, spaces: Sequence[str], *, limit: int
+    ) -> VectorRanking:
+        """Rank nodes by centred cosine over every tier at once; see `vectors`."""
+        numbers = [number for number, _ in self._numbered(spaces)]
+        scans = [
+            vectors.Scan(
+                self._connection, tier, self._copy_of(tier, query.embedder), horizon, numbers
+            )
+            for tier, horizon in enumerate(self._horizons)
+            if horizon.last and numbers
+        ]
+        return vectors.rank(scans, query, limit)
+
+    def cosines(self, query: VectorQuery, ids: Iterable[int]) -> dict[int, Cosine]:
+        """Measure given nodes; those without a vector of this embedder are left out."""
+        found = self._vector_rows(query.embedder, ids)
+        if not found:
+            return {}
+        nodes, _, scripts, blobs = zip(*found, strict=True)
+        dim = len(query.raw)
+        rows = np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(len(nodes), dim)
+        means = np.stack([vectors.mean_for(query.means, script, dim) for script in scripts])
+        raw, centred = vectors.cosines_of(rows, means, query)
+        figures = zip(nodes, raw.tolist(), centred.tolist(), strict=True)
+        return {node: Cosine(raw=r, centred=c) for node, r, c in figures}
+
+    def vectors(self, embedder: str, ids: Iterable[int]) -> dict[int, NodeVector]:
+        """Fetch stored rows; nodes without one are left out."""
+        return {
+            node: NodeVector(row=vectors.unit_row(blob), script=script, document=document)
+            for node, document, script, blob in self._vector_rows(embedder, ids)
+        }
+
+    def _vector_rows(self, embedder: str, ids: Iterable[int]) -> list[Row]:
+        wanted = id_array(ids)
+        return self._rows(_VECTORS, (apsw.carray(wanted), embedder)) if len(wanted) else []
+
+    def vectors_by_digest(self, embedder: str, digests: Iterable[str]) -> dict[str, FloatVector]:
+        """Fetch rows of equal embedded text, any space: the vectors are their own cache."""
+        asked = {digest_key(digest): digest for digest in digests}
+        if not asked:
+            return {}
+        found = self._rows(_VECTORS_BY_DIGEST, (embedder, apsw.carray(tuple(asked))))
+        return {asked[key]: vectors.unit_row(blob) for key, blob in found}
+
+    def edges(self, ids: Iterable[int]) -> tuple[Edge, ...]:
+        """List the edges that touch any of the nodes, both ends present."""
+        wanted = id_array(ids)
+        if not len(wanted):
+            return ()
+        return tuple(Edge(*row) for row in self._rows(_EDGES, (apsw.carray(wanted),)))
+
+    def counts(self, document: int, embedder: str) -> tuple[int, int, int]:
+        """Read back nodes, vectors under this embedder, and edges of a document."""
+        ids = [row[0] for row in self._rows(_NODE_IDS_OF, (document,))]
+        held = self._integer(_COUNT_VECTORS, (document, embedder)) or 0
+        return len(ids), held, len(self.edges(ids))
+
+    # -- the home ------------------------------------------------------------------------------
+
+    def tombstoned(self, space: str, hashes: Iterable[str]) -> set[str]:
+        """Say which of these hashes were forgotten in this space."""
+        asked = tuple(hashes)
+        if not asked:
+            return set()
+        return {row[0] for row in self._rows(_TOMBSTONED, (space, apsw.carray(asked)))}
+
+    def space_of_key(self, key: str) -> str | None:
+        """Find the name of the space with this key."""
+        return self._text(_SPACE_OF_KEY, (key,))
+
+    def spaces(self) -> dict[str, str]:
+        """Map every registered space name to its key."""
+        return dict(self._rows(_SPACES))
+
+    def meta(self, key: str) -> str | None:
+        """Read one small setting of the home."""
+        return self._text(_META, (f"home.{key}",))
+
+    def recall_log(self, recall_id: str) -> str | None:
+        """Read the JSON that was logged for a recall."""
+        return self._text(_RECALL_LOG, (recall_id,))
+
+    def totals(self) -> Totals:
+        """Count everything, per tier. Reads every table: for people, not for a hot path."""
+        return Totals(
+            tiers={tier: self._totals_of(tier) for tier in TIERS if tier not in self.missing_tiers},
+            states=dict(self._rows(_STATES)),
+            errors=tuple(row[0] for row in self._rows(_ERRORS)),
+            spaces=dict(self._rows(_PER_SPACE)),
+        )
+
+    def _totals_of(self, tier: Tier) -> TierTotals:
+        documents, nodes, held, edges = self._rows(_COUNTS[tier])[0]
+        size, log = self._sizes(tier)
+        return TierTotals(documents, nodes, held, edges, bytes=size, wal_bytes=log)

@@ -1,0 +1,286 @@
+"""Ranking by words: FTS5 keeps the posting lists, BM25 is computed here.
+
+FTS5's own rank is 0 without content and positions, it is not comparable between files, and it
+pays a microsecond and a half per posting. Here a term costs one statement per tier and space that
+returns its whole posting list as one string; numpy does the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from ringwood.engine.base import WordRanking, WordScore
+from ringwood.engine.sqlite.rows import IntVector, id_array
+from ringwood.engine.sqlite.visible import lengths_of, numbers
+
+K1 = 1.2
+"""How soon further evidence stops counting. Without term frequencies it only scales `B`."""
+B = 0.4
+"""How much a long node is held back; BM25's usual .75 is tuned for term frequencies."""
+MAX_TERMS = 32
+"""Terms of a query that are read, rarest first: what a thousand-word paste may cost."""
+_MAX_LOOKED_UP = 256
+"""Terms whose document frequency is looked up at all."""
+
+FloatArray = npt.NDArray[np.float64]
+"""float64[n]"""
+
+_DF = (
+    "SELECT doc FROM main.vocabulary WHERE term = ?",
+    "SELECT doc FROM warm.vocabulary WHERE term = ?",
+    "SELECT doc FROM cold.vocabulary WHERE term = ?",
+)
+_POSTINGS = (
+    "SELECT group_concat(rowid) FROM main.words WHERE words MATCH ?",
+    "SELECT group_concat(rowid) FROM warm.words WHERE words MATCH ?",
+    "SELECT group_concat(rowid) FROM cold.words WHERE words MATCH ?",
+)
+_SIZE = """
+SELECT sum(nodes), sum(length) FROM (
+    SELECT nodes, length FROM main.spaces WHERE name = ?1
+    UNION ALL SELECT nodes, length FROM warm.spaces WHERE name = ?1
+    UNION ALL SELECT nodes, length FROM cold.spaces WHERE name = ?1
+)"""
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ASCII_FOLD = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
+
+
+def token(space: int, term: str) -> str:
+    """Make the one token that stands for a term in a space: no query can name another space's.
+
+    ASCII letters are folded, as the tokenizer would, so that stored and looked-up forms agree.
+    """
+    digits = ""
+    while space:
+        space, digit = divmod(space, 36)
+        digits = _DIGITS[digit] + digits
+    return f"{digits}:{term.translate(_ASCII_FOLD)}"
+
+
+def match_of(word: str) -> str:
+    """Quote a token for MATCH: one string, whatever it holds, and never query syntax."""
+    doubled = word.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def content_of(space: int, terms: Iterable[str]) -> str:
+    """Write a node's terms as the text that the tokenizer takes apart again at each space."""
+    return " ".join(token(space, term) for term in terms if is_term(term))
+
+
+def is_term(term: str) -> bool:
+    """Say whether a string can be a term: UTF-8 can hold it, and nothing in it parts tokens."""
+    if not term or any(c <= " " or c == "\x7f" for c in term):
+        return False
+    return not any("\ud800" <= c <= "\udfff" for c in term)
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """What is asked of the words."""
+
+    terms: Sequence[str]
+    """In any order, repeated or not."""
+    limit: int
+    """Nodes wanted."""
+    also: Iterable[int]
+    """Ids of nodes whose score is wanted besides."""
+    max_postings: int
+    """What may be read after the rarest term."""
+    deadline: float | None
+    """By the monotonic clock; None: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    """A term that was read."""
+
+    term: str
+    idf: float
+    nodes: tuple[IntVector, ...]
+    """Per tier."""
+    df: int
+    """In the searched spaces, all tiers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """Nodes of one tier and the idf mass each one matches."""
+
+    ids: IntVector
+    mass: FloatArray
+
+
+def rank(
+    connection: apsw.Connection, query: WordQuery, spaces: Sequence[tuple[int, str]]
+) -> WordRanking:
+    """Rank the nodes of `spaces`, pairs of number and name, over the three attached tiers."""
+    size, length = _size(connection, spaces)
+    if not size:
+        return WordRanking((), {i: WordScore(0.0, 0.0) for i in query.also}, complete=True)
+    frequencies, complete = _frequencies(connection, query, spaces)
+    posted, all_read = _read(connection, query, frequencies, spaces, size)
+    unknown = sum(1 for df in frequencies.values() if not df)
+    total = sum(p.idf for p in posted) + unknown * _idf(0, size)
+    matches = [_matches(posted, tier) for tier in range(3)]
+    scale = _Scale(max(1.0, length / size))
+    best = _best(connection, matches, query.limit, scale)
+    order = tuple(best)[: query.limit]
+    wanted = {i: best[i] for i in order}
+    wanted |= _scores_of(connection, matches, id_array(query.also), scale)
+    scores = {
+        i: WordScore(bm25=score, share=min(1.0, mass / total) if total else 0.0)
+        for i, (score, mass) in wanted.items()
+    }
+    for i in query.also:
+        scores.setdefault(i, WordScore(0.0, 0.0))
+    return WordRanking(order, scores, complete and all_read)
+
+
+def _size(connection: apsw.Connection, spaces: Sequence[tuple[int, str]]) -> tuple[int, int]:
+    size = length = 0
+    for _, name in spaces:
+        nodes, total = connection.execute(_SIZE, (name,)).get
+        size += nodes or 0
+        length += total or 0
+    return size, length
+
+
+def _idf(df: int, size: int) -> float:
+    """BM25's, never negative: Lucene's variant, with 1 inside the logarithm."""
+    return math.log1p(max(0.0, size - df + 0.5) / (df + 0.5))
+
+
+def _frequencies(
+    connection: apsw.Connection, query: WordQuery, spaces: Sequence[tuple[int, str]]
+) -> tuple[dict[str, int], bool]:
+    """Look up how many nodes hold each term; False when some were not looked up."""
+    terms = list(dict.fromkeys(term for term in query.terms if is_term(term)))
+    found: dict[str, int] = {}
+    for term in terms[:_MAX_LOOKED_UP]:
+        if found and query.deadline is not None and time.monotonic() > query.deadline:
+            return found, False
+        found[term] = sum(
+            connection.execute(sql, (token(number, term),)).get or 0
+            for number, _ in spaces
+            for sql in _DF
+        )
+    return found, len(terms) <= _MAX_LOOKED_UP
+
+
+def _read(
+    connection: apsw.Connection,
+    query: WordQuery,
+    frequencies: dict[str, int],
+    spaces: Sequence[tuple[int, str]],
+    size: int,
+) -> tuple[list[_Posted], bool]:
+    """Read posting lists, rarest first, within the budget; False when some were left unread."""
+    known = sorted((df, term) for term, df in frequencies.items() if df)
+    posted: list[_Posted] = []
+    spent = 0
+    for df, term in known[:MAX_TERMS]:
+        late = query.deadline is not None and time.monotonic() > query.deadline
+        if posted and (late or spent + df > query.max_postings):
+            break
+        nodes = tuple(_postings(connection, sql, term, spaces) for sql in _POSTINGS)
+        posted.append(_Posted(term, _idf(df, size), nodes, df))
+        spent += df
+    return posted, len(posted) == len(known)
+
+
+def _postings(
+    connection: apsw.Connection, sql: str, term: str, spaces: Sequence[tuple[int, str]]
+) -> IntVector:
+    lists = (connection.execute(sql, (match_of(token(n, term)),)).get for n, _ in spaces)
+    return np.concatenate([numbers(listed) for listed in lists])
+
+
+def _matches(posted: Sequence[_Posted], tier: int) -> _Matches:
+    """Sum the idf of what each node matches, always in the same order: equal whatever the tier."""
+    lists = [p.nodes[tier] for p in posted]
+    if not lists:
+        return _Matches(np.empty(0, np.int64), np.empty(0))
+    ids, places = np.unique(np.concatenate(lists), return_inverse=True)
+    weights = np.repeat([p.idf for p in posted], [len(nodes) for nodes in lists])
+    return _Matches(ids, np.bincount(places, weights, len(ids)).astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """From idf mass and length to BM25."""
+
+    average: float
+    """Mean length of a node in the searched spaces."""
+
+    def scores(self, mass: FloatArray, lengths: npt.ArrayLike) -> FloatArray:
+        """Robertson's BM25 with term frequency 1 throughout: one length factor per node.
+
+        Σ idf(t) · (k1 + 1) / (1 + k1 · (1 − b + b · len / avglen))
+        """
+        saturation = 1.0 + K1 * (1.0 - B + B * np.asarray(lengths) / self.average)
+        return np.asarray(mass * (K1 + 1.0) / saturation)
+
+
+def _best(
+    connection: apsw.Connection, matches: Sequence[_Matches], limit: int, scale: _Scale
+) -> dict[int, tuple[float, float]]:
+    """Find the `limit` best nodes, best first: id -> score and mass.
+
+    Lengths are fetched for the nodes of most mass first; then only for those that could still get
+    in if they were of the shortest possible length.
+    """
+    mass = np.concatenate([m.mass for m in matches])
+    if limit <= 0 or not len(mass):
+        return {}
+    first = len(mass) - min(len(mass), 2 * limit)
+    least = np.partition(mass, first)[first]
+    found = dict(_scored(connection, matches, least, np.inf, scale))
+    scores = sorted((score for score, _ in found.values()), reverse=True)
+    bar = scores[limit - 1] if len(scores) >= limit else 0.0
+    ceiling = float(scale.scores(np.ones(1), 1)[0])
+    # A hair below the bar, so that rounding in the division shuts nobody out.
+    found.update(_scored(connection, matches, bar / ceiling * (1 - 1e-9), least, scale))
+    ranked = sorted(found.items(), key=lambda item: (-item[1][0], -item[0]))
+    return dict(ranked[:limit])
+
+
+def _scored(
+    connection: apsw.Connection,
+    matches: Sequence[_Matches],
+    least: float,
+    below: float,
+    scale: _Scale,
+) -> Iterator[tuple[int, tuple[float, float]]]:
+    """Score the nodes whose mass lies in [least, below)."""
+    for tier, match in enumerate(matches):
+        chosen = (match.mass >= least) & (match.mass < below)
+        yield from _score(connection, tier, match.ids[chosen], match.mass[chosen], scale)
+
+
+def _scores_of(
+    connection: apsw.Connection, matches: Sequence[_Matches], ids: IntVector, scale: _Scale
+) -> dict[int, tuple[float, float]]:
+    """Score given nodes; those that match nothing are left out."""
+    found: dict[int, tuple[float, float]] = {}
+    for tier, match in enumerate(matches):
+        chosen = np.isin(match.ids, ids)
+        found.update(_score(connection, tier, match.ids[chosen], match.mass[chosen], scale))
+    return found
+
+
+def _score(
+    connection: apsw.Connection, tier: int, ids: IntVector, mass: FloatArray, scale: _Scale
+) -> Iterator[tuple[int, tuple[float, float]]]:
+    visible, lengths = lengths_of(connection, tier, ids)
+    mass = mass[np.searchsorted(ids, visible)]
+    scores = scale.scores(mass, lengths)
+    yield from zip(visible.tolist(), zip(scores.tolist(), mass.tolist(), strict=True), strict=True)
