@@ -21,7 +21,7 @@ EMBEDDING_LOCK = "embedding.lock"
 
 
 def locate(argument: str | None = None) -> str:
-    """Return the absolute path of the home: argument, `RINGWOOD_HOME`, the platform's data folder."""
+    """Return the absolute path of the home: argument, `RINGWOOD_HOME`, else the platform's own."""
     chosen = argument or os.environ.get("RINGWOOD_HOME") or _platform_folder()
     return os.path.abspath(os.path.expanduser(chosen))
 

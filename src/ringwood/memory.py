@@ -120,7 +120,9 @@ class Memory:
         home: str | Path | None = None,
         space: str | None = None,
         embedder: str | Embedder | None = None,
-        **more: Any,
+        *,
+        directory: str | None = None,
+        wait_s: float = 10.0,
     ) -> Memory:
         """Open a home.
 
@@ -130,17 +132,17 @@ class Memory:
                 space of `directory`.
             embedder: a name (`bundled`, `words`, `hashing`) or an object. None: what the home was
                 made with, else `bundled`.
-            more: `directory`: a working directory whose space is meant; `wait_s`: how long leaving
-                the context waits for vectors, seconds.
+            directory: a working directory whose space is meant when `space` is None.
+            wait_s: how long leaving the context waits for vectors, seconds.
 
         Raises:
             ConfigError: when the home's settings do not fit.
         """
-        return cls(home, space=space, embedder=embedder, **more)
+        return cls(home, space=space, embedder=embedder, directory=directory, wait_s=wait_s)
 
     # -- storing ---------------------------------------------------------------------------------
 
-    def store(
+    def store(  # noqa: PLR0913 - the contract's keywords
         self,
         text: str,
         *,
@@ -189,7 +191,7 @@ class Memory:
         self._wake()
         return self._receipt(outcome)
 
-    def import_notes(
+    def import_notes(  # noqa: PLR0913 - the contract's keywords
         self,
         paths: Sequence[Path],
         *,
@@ -331,8 +333,8 @@ class Memory:
             payload = reader.recall_log(recall_id)
         if payload is None:
             raise AddressError(
-                f"The log holds no recall {recall_id}: the newest {LOG_KEEP} are kept, and forgetting"
-                " a text forgets the recalls that showed it.",
+                f"The log holds no recall {recall_id}: the newest {LOG_KEEP} are kept, and"
+                " forgetting a text forgets the recalls that showed it.",
                 mend="ringwood recall QUERY --why",
             )
         loaded: dict[str, Any] = json.loads(payload)
@@ -505,8 +507,8 @@ class Memory:
                     homes.require(self.home)
                 self._engine = open_engine(
                     Path(self.home),
-                    warm_path=self.config.tiers.warm_path,
-                    cold_path=self.config.tiers.cold_path,
+                    warm_path=_path(self.config.tiers.warm_path),
+                    cold_path=_path(self.config.tiers.cold_path),
                     create=create,
                 )
             return self._engine
@@ -604,6 +606,10 @@ class Memory:
             embedder=choice.remembered.identity,
             intake=Intake(datetime.now(UTC), choice.state, self.config.parse),
         )
+
+
+def _path(given: str | None) -> Path | None:
+    return None if given is None else Path(given).expanduser()
 
 
 def _named(reader: Reader, document: str | None, source: str | None, space: str) -> Document:

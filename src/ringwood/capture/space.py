@@ -1,9 +1,9 @@
 """Which space a working directory belongs to. Standard library only: a hook's process imports this.
 
-A space is keyed by the real path of the repository's common git directory, so that all worktrees of
-a repository share one memory, and a worktree that is deleted takes nothing with it. A folder outside
-any repository is its own space; the root folder, the person's home folder and a folder that is not
-there belong to the space `global`.
+A space is keyed by the real path of the repository's common git directory, so that all worktrees
+of a repository share one memory, and a worktree that is deleted takes nothing with it. A folder
+outside any repository is its own space; the root folder, the person's home folder and a folder that
+is not there belong to the space `global`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which embedder a home uses: vectors of two embedders are never compared, so a home remembers its."""
+"""Which embedder a home uses: vectors of two are never compared, so a home remembers its own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Choice:
 
     @property
     def state(self) -> State:
-        """State of a new document: `pending` when vectors are to come, now or from another process."""
+        """State of a new document: `pending` when vectors are to come, from whichever process."""
         return "ready" if self.remembered.name == WORDS else "pending"
 
 

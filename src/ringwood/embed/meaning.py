@@ -78,6 +78,6 @@ class Meaning:
     ) -> npt.NDArray[np.float32]:
         """Compare the rows of a slice with all rows: float32[slice, n]."""
         if self.anchors is None:
-            return np.clip(rows[left] @ rows.T, 0.0, 1.0)
+            return np.asarray(np.clip(rows[left] @ rows.T, 0.0, 1.0), dtype=np.float32)
         centred = self.centre(rows, scripts)
         return np.asarray(calibrate(centred[left] @ centred.T, self.anchors), dtype=np.float32)

@@ -28,7 +28,7 @@ def spend(
     cost: Callable[[Candidate, int], int],
     budget: Budget,
 ) -> list[Candidate]:
-    """Take candidates best first while they fit; one that does not fit leaves room for smaller ones.
+    """Take candidates best first while they fit; one too large leaves its room to smaller ones.
 
     Args:
         ranked: candidates, best first; dropped ones pass unchanged.

@@ -53,9 +53,9 @@ def _repeats(
     options: DiversityOptions,
 ) -> str:
     """Return why a candidate repeats a better one, or an empty string."""
-    if candidate.node.parent == better.node.id and better.node.kind in ("section", "document"):
+    if _is_paragraph_of(candidate, better):
         return f"its section {better.node.path} is returned"
-    if better.node.parent == candidate.node.id and candidate.node.kind in ("section", "document"):
+    if _is_paragraph_of(better, candidate):
         return f"its own paragraph {better.node.path} is returned"
     if candidate.node.text == better.node.text:
         return f"same text as {better.node.path}"
@@ -63,3 +63,8 @@ def _repeats(
     if alike is not None and alike >= options.threshold:
         return f"similarity {alike:.3f} to {better.node.path}"
     return ""
+
+
+def _is_paragraph_of(candidate: Candidate, section: Candidate) -> bool:
+    """Say whether a section's text holds a candidate's: its direct leaves, not its subsections."""
+    return candidate.node.parent == section.node.id and candidate.node.kind != "section"

@@ -1,7 +1,7 @@
 """Drop what has too little evidence, so that a query about nothing in the store returns nothing.
 
 Evidence is absolute: the share of the query's idf mass that the node matches, and the calibrated
-cosine. The score is no evidence: its lexical and rank parts are relative, the best of nothing gets 1.
+cosine. The score is none: its lexical and rank parts are relative, the best of nothing gets 1.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def _until(
 def _similarity(
     reader: Reader, meaning: Meaning | None, candidates: Iterable[Candidate]
 ) -> Callable[[int, int], float | None]:
-    """Return the calibrated similarity of two standing candidates, None where a vector is missing."""
+    """Return the calibrated similarity of two candidates, None where a vector is missing."""
     if meaning is None:
         return lambda one, other: None
     vectors = reader.vectors(meaning.identity, [each.node.id for each in standing(candidates)])

@@ -35,7 +35,8 @@ class Use:
         """
         hits = self.recall.hits
         payload = json.dumps(to_json(self.recall, why=True), ensure_ascii=False)
-        documents = {int(each.document) for each in (*hits, *self.recall.dropped)}
+        documents = {int(hit.document) for hit in hits}
+        documents |= {int(each.document) for each in self.recall.dropped}
         with engine.writing(timeout_s=WAIT_S) as writer:
             writer.log_recall(self.recall.recall_id, self.at, documents, payload, keep=LOG_KEEP)
         for tier in TIERS:

@@ -1,4 +1,4 @@
-"""Give a stored document its vectors and links: embed outside any transaction, then write at once."""
+"""Give a stored document vectors and links: embed outside any transaction, then write at once."""
 
 from __future__ import annotations
 

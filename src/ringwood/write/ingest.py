@@ -1,6 +1,6 @@
 """The write path up to the point where a text is safe and findable by words.
 
-    text -> clean -> redact -> known already? forgotten? -> parse -> carry ids -> terms -> one transaction
+    text -> clean -> redact -> known? forgotten? -> parse -> carry ids -> terms -> one transaction
 
 Vectors, links and the mirror follow without the caller: `write/worker.py`.
 """
@@ -125,7 +125,9 @@ def ingest(engine: Engine, drafts: Sequence[Draft], intake: Intake) -> tuple[Ing
         prepared = [_prepare(reader, draft, intake) for draft in drafts]
     if intake.dry_run:
         return tuple(
-            each if isinstance(each, Ingested) else each.outcome(each.old and each.old.id)
+            each
+            if isinstance(each, Ingested)
+            else each.outcome(None if each.old is None else each.old.id)
             for each in prepared
         )
     outcomes: list[Ingested] = []
@@ -229,7 +231,7 @@ def _parse(
 
 
 def _stored_before(reader: Reader, draft: Draft, digest: str) -> Document | None:
-    """Find the document that a draft continues: named, or under its source key, or with its text."""
+    """Find the document that a draft continues: named, or under its source, or with its text."""
     if draft.replaces is not None:
         return reader.document(draft.replaces)
     if draft.source is not None:

@@ -1,7 +1,7 @@
 """Soft links: up to three similar neighbours for each new node.
 
-Candidates are bounded, so that a write costs the same at a thousand nodes and at a million: the most
-recent nodes of the space and the best by words.
+Candidates are bounded, so that a write costs the same at a thousand nodes and at a million: the
+most recent nodes of the space and the best by words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class LinkOptions:
     max_edges: int = 3
     """Edges that a new node gets at most."""
     threshold: float = 0.72
-    """Calibrated similarity from which two nodes are linked, 0..1: one random pair in a thousand."""
+    """Calibrated similarity of linked nodes, 0..1: one random pair in a thousand reaches it."""
     recent: int = 120
     """How many of the newest nodes are compared."""
     lexical: int = 20

@@ -83,7 +83,7 @@ def write_file(root: str, relative: str, content: str) -> None:
 
 
 def remove_file(root: str, relative: str) -> bool:
-    """Remove one file of the mirror and the folders that it leaves empty; False when there is none."""
+    """Remove one file and the folders that it leaves empty; False when there is none."""
     try:
         with _folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)

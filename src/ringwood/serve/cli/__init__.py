@@ -1,4 +1,4 @@
-"""The `ringwood` command. Version and the list of commands are answered before click is imported."""
+"""The `ringwood` command. Version and help are answered before click is imported."""
 
 from __future__ import annotations
 

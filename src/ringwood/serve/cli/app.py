@@ -1,4 +1,4 @@
-"""The frame around every command: options before or after it, errors as text or JSON, exit codes."""
+"""The frame of every command: options before or after it, errors as text or JSON, exit codes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -65,8 +66,8 @@ def options(command: Command) -> Command:
         if value is not None and parameter.name is not None:
             setattr(context.ensure_object(Session), parameter.name, value)
 
-    flag = {"is_flag": True, "flag_value": True, "default": None, "type": bool}
-    given = [
+    flag: dict[str, Any] = {"is_flag": True, "flag_value": True, "default": None, "type": bool}
+    given: list[tuple[str, str | None, str, dict[str, Any]]] = [
         ("--home", "DIR", "The home to use.", {}),
         ("--space", "NAME", "The space to use.", {}),
         ("--embedder", "NAME", "bundled, words or hashing.", {}),
@@ -182,7 +183,7 @@ def _fail(
 
 def _working_directory() -> str:
     try:
-        return os.getcwd()
+        return str(Path.cwd())
     except OSError:
         return ""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +39,7 @@ DROPPED_SHOWN = 12
 )
 @options
 @click.pass_obj
-def recall_command(session: Session, query: tuple[str, ...], **given: Any) -> int:
+def recall_command(session: Session, /, query: tuple[str, ...], **given: Any) -> int:
     """Find what was kept, with reasons. Ends with 1 when nothing has enough evidence."""
     session.wait_s = 0.0
     with session.memory() as memory:
@@ -70,7 +69,7 @@ def recall_command(session: Session, query: tuple[str, ...], **given: Any) -> in
 @click.argument("recall_id")
 @options
 @click.pass_obj
-def explain_command(session: Session, recall_id: str) -> int:
+def explain_command(session: Session, /, recall_id: str) -> int:
     """Say why an earlier recall answered as it did."""
     session.wait_s = 0.0
     with session.memory() as memory:

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ringwood.write.forget import Forgotten
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType[datetime]):
     """An ISO 8601 date or time; without a zone it is local time, as a person means it."""
 
     name = "iso"
@@ -45,13 +45,13 @@ class Moment(click.ParamType):
 @options
 @waiting
 @click.pass_obj
-def init_command(session: Session, folder: Path | None) -> int:
+def init_command(session: Session, /, folder: Path | None) -> int:
     """Make a home and its settings, and offer to take in notes. Safe to run again."""
     home = homes.locate(session.home)
     existed = homes.exists(home)
     with session.memory() as memory:
         memory.create()
-        result: dict[str, object] = {"home": home, "created": not existed, "space": memory.space}
+        result: dict[str, Any] = {"home": home, "created": not existed, "space": memory.space}
         if folder is None and not existed and _is_conversation(session):
             given = click.prompt("A folder of notes to import (empty: none)", default="", err=True)
             folder = Path(given).expanduser() if given else None
@@ -77,11 +77,11 @@ def init_command(session: Session, folder: Path | None) -> int:
 @options
 @waiting
 @click.pass_obj
-def store_command(session: Session, file: str, **given: object) -> int:
+def store_command(session: Session, /, file: str, **given: Any) -> int:
     """Keep one text, from a file or from standard input."""
     text, repaired = _read(file)
     with session.memory() as memory:
-        receipt = memory.store(text, **given)  # type: ignore[arg-type]
+        receipt = memory.store(text, **given)
         if memory.wait():
             receipt = memory.receipt(receipt)
         space = memory.space
@@ -120,7 +120,7 @@ def store_command(session: Session, file: str, **given: object) -> int:
 @options
 @waiting
 @click.pass_obj
-def import_command(session: Session, paths: tuple[Path, ...], **given: object) -> int:
+def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -> int:
     """Take in files and folders of notes. The same again adds nothing."""
     started = monotonic()
     with session.memory() as memory:
@@ -159,6 +159,7 @@ def import_command(session: Session, paths: tuple[Path, ...], **given: object) -
 @click.pass_obj
 def forget_command(
     session: Session,
+    /,
     address: str | None,
     document: str | None,
     source: str | None,
@@ -170,14 +171,14 @@ def forget_command(
     goes. What was forgotten stays away: no import brings it back without --again.
     """
     space = None if address or document or source else session.space
-    target = {"address": address, "document": document, "source": source, "space": space}
+    target: dict[str, Any] = {"document": document, "source": source, "space": space}
     session.wait_s = 0.0
     with session.memory() as memory:
-        report = memory.forget(**target, dry_run=True)  # type: ignore[arg-type]
+        report = memory.forget(address, **target, dry_run=True)
         dry_run = given["dry_run"]
         if not dry_run:
             _confirm(session, report, given["yes"])
-            report = memory.forget(**target)  # type: ignore[arg-type]
+            report = memory.forget(address, **target)
     if session.json:
         output.json_object(
             {
@@ -231,7 +232,7 @@ def _read(file: str) -> tuple[str, int]:
 
 
 def _import(
-    session: Session, memory: Memory, paths: tuple[Path, ...], given: dict[str, object]
+    session: Session, memory: Memory, paths: tuple[Path, ...], given: dict[str, Any]
 ) -> ImportReport:
     """Import with bars for reading and for vectors."""
     with output.progress(shown=not session.quiet and not session.json) as advance:
@@ -244,11 +245,11 @@ def _import(
             paths,
             on_file=lambda done, total: advance("files", done, total),
             wait=wait,
-            **given,  # type: ignore[arg-type]
+            **given,
         )
 
 
-def _import_json(report: ImportReport, seconds: float) -> dict[str, object]:
+def _import_json(report: ImportReport, seconds: float) -> dict[str, Any]:
     done = report.imported
     skipped = [{"file": each.file, "reason": each.reason} for each in done.skipped]
     skipped += [{"file": each, "reason": "gone; kept (--prune removes it)"} for each in report.gone]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("address")
 @options
 @click.pass_obj
-def show_command(session: Session, address: str) -> int:
+def show_command(session: Session, /, address: str) -> int:
     """Show what lies at an address: its exact text, what is above, below and beside it."""
     session.wait_s = 0.0
     with session.memory() as memory:
@@ -50,7 +50,7 @@ def show_command(session: Session, address: str) -> int:
 @click.option("--depth", type=click.IntRange(1), default=2, metavar="N", help="Levels.  [2]")
 @options
 @click.pass_obj
-def tree_command(session: Session, address: str | None, depth: int) -> int:
+def tree_command(session: Session, /, address: str | None, depth: int) -> int:
     """List documents and what is in them, in reading order."""
     session.wait_s = 0.0
     with session.memory() as memory:
@@ -80,7 +80,7 @@ def tree_command(session: Session, address: str | None, depth: int) -> int:
 @click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="[20]")
 @options
 @click.pass_obj
-def recent_command(session: Session, since: datetime | None, limit: int) -> int:
+def recent_command(session: Session, /, since: datetime | None, limit: int) -> int:
     """List the newest documents of the space and of `global`."""
     session.wait_s = 0.0
     with session.memory() as memory:
@@ -111,7 +111,7 @@ def recent_command(session: Session, since: datetime | None, limit: int) -> int:
 @click.command("stats")
 @options
 @click.pass_obj
-def stats_command(session: Session) -> int:
+def stats_command(session: Session, /) -> int:
     """Count what the home holds, per tier, and say what is degraded."""
     session.wait_s = 0.0
     with session.memory() as memory:
@@ -139,7 +139,7 @@ def stats_command(session: Session) -> int:
 @click.command("spaces")
 @options
 @click.pass_obj
-def spaces_command(session: Session) -> int:
+def spaces_command(session: Session, /) -> int:
     """List the spaces of the home and how many documents each holds."""
     session.wait_s = 0.0
     with session.memory() as memory:
@@ -159,7 +159,7 @@ def spaces_command(session: Session) -> int:
 @click.argument("value", required=False)
 @options
 @click.pass_obj
-def config_command(session: Session, key: str | None, value: str | None) -> int:
+def config_command(session: Session, /, key: str | None, value: str | None) -> int:
     """Show settings and where they come from; with a value, change one."""
     place = home.locate(session.home)
     if key is not None and value is not None:
