@@ -20,10 +20,11 @@ BlockKind = Literal["heading", "paragraph", "html", "code", "table", "item", "qu
 """What a block is. Lists and footnote definitions are dissolved into what they hold."""
 
 MAX_PADDED_CELLS = 20_000
-"""Empty cells that ragged tables may be padded with; beyond it tables are read as paragraphs.
+"""Empty cells that a text's tables may be padded with, or a quarter of its length where that is
+more; a text that needs more is read without tables, its rows as paragraphs.
 
-The parser pads every short row to the width of its header, so that 10 kB of text become half a
-million events. Real tables in 180 files need fewer than ten.
+The parser pads every short row to the width of its header: 10 kB of text become half a million
+events, 1 MB a gigabyte. Of 180 real files none needs more than 100 cells.
 """
 
 _OPTIONS = pyromark.Options.ENABLE_GFM | pyromark.Options.ENABLE_FOOTNOTES
@@ -75,16 +76,28 @@ class Block:
 def parse_blocks(text: str, *, max_depth: int = 32) -> list[Block]:
     """Return the top-level blocks of `text` in reading order; spans are code points.
 
-    Takes any string. Containers (items, quotes) at `max_depth` hold what lies in them as one
-    paragraph. Text of tables that would need more than `MAX_PADDED_CELLS` is read without tables.
+    Takes any string. Containers (items, quotes) nested deeper than `max_depth` hold what lies in
+    them as one paragraph. A text of very ragged tables (`MAX_PADDED_CELLS`) is read without tables.
     """
     readable = _UNREADABLE.sub(lambda match: "\n" if match[0] == "\r" else "\ufffd", text)
-    position = _code_points(readable.encode())
-    builder = _Builder(readable, position, max_depth)
-    if not builder.read(_events(readable, _OPTIONS | pyromark.Options.ENABLE_TABLES)):
-        builder = _Builder(readable, position, max_depth)
-        builder.read(_events(readable, _OPTIONS))
+    tables = pyromark.Options.ENABLE_TABLES if _has_bounded_tables(readable) else 0
+    builder = _Builder(readable, max_depth)
+    builder.read(_events(readable, _OPTIONS | tables))
     return builder.blocks
+
+
+def _has_bounded_tables(text: str) -> bool:
+    """Estimate from the number of `|` in each line how far rows fall short of their header."""
+    columns = padding = 0
+    for line in text.split("\n"):
+        pipes = line.count("|")
+        if pipes and not line.strip(" \t\r>|:-"):
+            columns = pipes
+        elif not line.strip(" \t\r>"):
+            columns = 0
+        else:
+            padding += max(columns - pipes, 0)
+    return padding <= max(MAX_PADDED_CELLS, len(text) // 4)
 
 
 def _events(text: str, options: pyromark.Options) -> Iterator[_Event]:
@@ -140,19 +153,18 @@ class _Leaf:
 class _Builder:
     """Folds events into blocks. Offsets are bytes until a block is made."""
 
-    def __init__(self, text: str, position: Callable[[int], int], max_depth: int) -> None:
+    def __init__(self, text: str, max_depth: int) -> None:
         self.blocks: list[Block] = []
         self._text = text
-        self._position = position
+        self._position = _code_points(text.encode())
         self._max_depth = max_depth
         self._open = [_Open(None, 0, self.blocks)]
         self._depth = 0
         self._quotes = 0
         self._leaf: _Leaf | None = None
-        self._padded = 0
 
-    def read(self, events: Iterator[_Event]) -> bool:
-        """Take all events; stop and return False when tables need too many padded cells."""
+    def read(self, events: Iterator[_Event]) -> None:
+        """Take all events, in order."""
         for name, value, start, end in events:
             if name == "Start":
                 self._begin(value, start, end)
@@ -162,9 +174,6 @@ class _Builder:
                 self._end_run()
             elif name != "TaskListMarker":
                 self._inline(name, value, start, end)
-            if self._padded > MAX_PADDED_CELLS:
-                return False
-        return True
 
     def _begin(self, tag: _Tag, start: int, end: int) -> None:
         name, value = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
@@ -177,9 +186,7 @@ class _Builder:
             leaf.level = int(value["level"][1]) if name == "Heading" and value else 0
             leaf.fenced = name == "CodeBlock" and value != "Indented"
         else:
-            leaf = self._inline(name, None, start, end)
-            leaf.nested += 1
-            self._padded += name == "TableCell" and start == end
+            self._inline(name, None, start, end).nested += 1
 
     def _begin_container(self, name: str, value: int | None, start: int, end: int) -> None:
         around = self._open[-1]
@@ -244,6 +251,8 @@ class _Builder:
         if leaf.start < 0:
             return
         start, end = self._span(leaf.start, leaf.end)
+        if start == end:
+            return  # white space to us (a lone U+3000), though not to CommonMark
         if leaf.ends_with == "block" and self._text[start - 1 : start] == "\\":
             start -= 1  # an escape has no event of its own
         words = "".join(leaf.words)

@@ -8,6 +8,7 @@ import regex
 
 _SEPARATORS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 _LEADING_MARKS = regex.compile(r"^[\p{M}-]+")
+_CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\u2028\u2029]+")
 _GRAPHEME = regex.compile(r"\X")
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
@@ -15,8 +16,8 @@ _DEVICES = frozenset(
 """File names that Windows keeps for itself."""
 
 _WIDE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD = regex.compile(rf"[{_WIDE}]\p{{M}}*|[^\s{_WIDE}]+")
-"""A word, or one character of a script that puts no space between words."""
+_WORD = regex.compile(rf"([{_WIDE}]\p{{M}}*)|[^\s{_WIDE}]+")
+"""One character, group 1, of a script that puts no space between words; else a word."""
 
 _TAG = regex.compile(r"(?<!\w)</?[a-z][a-z0-9-]*(?:\s[^<>]*)?>|<!--")
 _LINK = regex.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
@@ -24,6 +25,11 @@ _MARKUP = regex.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|~~|\\(?=[!-/:-@\[-`{-~])")
 
 UNTITLED = "untitled"
 """The name of what has no letter or digit to be named by."""
+
+_FIRST_WORDS = 24
+"""Weight of the first words: a word is four, a character of a script without spaces one."""
+_FIRST_CHARS = 80
+"""Length of the first words, which may be a URL."""
 
 _READ_CHARS = 1_000
 """Names are made from this much of a text: first words lie within it, hostile titles do not."""
@@ -64,8 +70,7 @@ def first_words(text: str) -> str:
 
     Tags, link targets and emphasis are left out where that leaves anything.
     """
-    start = text[:_READ_CHARS]
-    return _words(plain(start)) or _words(start)
+    return _words(plain(text)) or _words(text[:_READ_CHARS])
 
 
 def plain(text: str) -> str:
@@ -75,23 +80,18 @@ def plain(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    # Four characters without spaces weigh as much as one word.
-    weight, first, end = 0, -1, 0
+    weight = end = 0
     for word in _WORD.finditer(text):
-        if weight >= 24 or (word.end() - first > 80 and first >= 0):
+        if weight >= _FIRST_WORDS:
             break
-        first = word.start() if first < 0 else first
-        weight += 1 if regex.match(f"[{_WIDE}]", word[0]) else 4
+        weight += 1 if word[1] else 4
         end = word.end()
-    return clip_graphemes(one_line(text[max(first, 0) : end]), 80)
+    return clip_graphemes(one_line(text[:end]), _FIRST_CHARS)
 
 
 def one_line(text: str) -> str:
     """Return `text` with every run of white space and control characters as one space."""
     return " ".join(_CONTROL.sub(" ", text).split())
-
-
-_CONTROL = regex.compile(r"[\p{Cc}\p{Cs}\u2028\u2029]+")
 
 
 class Paths:
