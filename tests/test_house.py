@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import ringwood
 from ringwood import config, errors, types
+from ringwood.serve.cli.app import run
+from ringwood.serve.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 READMES = ("README.md", "README.zh.md")
+QUEUE = """---
+title: Job queue
+date: 2026-08-20
+---
+
+## Why SQLite
+
+Redis acknowledges a job before it is on disk.
+
+A broker would be a second thing to operate.
+
+## Limits
+
+One writer at a time.
+"""
 TRANSLATIONS = (("README.md", "README.zh.md"), ("docs/design.md", "docs/design.zh.md"))
 
 
@@ -85,6 +104,99 @@ def test_every_dependency_is_documented_and_no_other() -> None:
 
     assert sorted(row[0].strip("`") for row in table) == names
     assert all(len(row) == 5 and all(row) for row in table)
+
+
+def section(text: str, title: str) -> str:
+    """Return what stands under a second-level heading."""
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    return found[1] if found else ""
+
+
+def options_of(command: str) -> set[str]:
+    module = import_module(f"ringwood.serve.cli.{COMMANDS[command][1]}")
+    parameters = getattr(module, f"{command}_command").params
+    return {name for each in parameters for name in each.opts if name.startswith("--")}
+
+
+def test_every_command_is_documented_in_the_words_of_its_help() -> None:
+    table = rows(read("docs/cli.md"))[: len(COMMANDS)]
+
+    assert table == [[f"[`{name}`](#{name})", line] for name, (line, _) in COMMANDS.items()]
+    assert [title for level, title in headings(read("docs/cli.md")) if level == 2] == [
+        "Rules for all of them",
+        *COMMANDS,
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_synopsis_of_a_command_has_exactly_its_options(command: str) -> None:
+    rules = section(read("docs/cli.md"), "Rules for all of them")
+    everywhere = {row[0].split()[0].strip("`") for row in rows(rules) if row[0].startswith("`--")}
+    own = section(read("docs/cli.md"), command)
+    synopsis = own.strip().splitlines()[0]
+
+    assert synopsis.startswith(f"`ringwood {command}")
+    assert everywhere <= options_of(command)
+    assert set(re.findall(r"--[a-z-]+", synopsis)) - {"--space"} == options_of(command) - everywhere
+    for option in (row[0] for row in rows(own)):
+        assert option.split()[0].strip("`") in synopsis
+
+
+NAMED_BY_DATA = {"states", "spaces", "timings_ms"}
+"""Objects whose keys are what the home happens to hold."""
+
+
+def shape(value: object) -> object:
+    """Reduce JSON to its keys: what a program that reads it relies on."""
+    if isinstance(value, dict):
+        named = NAMED_BY_DATA & {key for key, below in value.items() if isinstance(below, dict)}
+        return {key: None if key in named else shape(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value and isinstance(value[0], dict) else []
+    return None
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("init", ()),
+        ("store", ("notes/queue.md",)),
+        ("import", ("notes",)),
+        ("recall", ("why not Redis", "--why")),
+        ("show", ("/job-queue/why-sqlite",)),
+        ("tree", ()),
+        ("recent", ()),
+        ("stats", ()),
+        ("forget", ("/job-queue/limits", "--dry-run")),
+        ("spaces", ()),
+        ("config", ("budget.max_nodes",)),
+    ],
+)
+def test_a_command_prints_the_json_that_is_documented(
+    command: str,
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (documented,) = fences(section(read("docs/cli.md"), command), "json")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "queue.md").write_text(QUEUE, "utf-8")
+    (tmp_path / "notes" / "photo.md").write_bytes(bytes(range(32)) * 8)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RINGWOOD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RINGWOOD_EMBEDDER", "hashing")
+    if command not in {"init", "store", "import"}:
+        assert run(["import", "notes", "--quiet"]) == 0
+    capsys.readouterr()
+
+    assert run([command, *arguments, "--json"]) == 0
+
+    printed = json.loads(capsys.readouterr().out)
+    expected = json.loads(documented)
+    if command == "show":
+        expected["neighbours"] = printed["neighbours"]  # as many as the embedder finds
+    assert shape(printed) == shape(expected)
 
 
 def test_every_setting_is_documented_with_its_default(tmp_path: Path) -> None:
