@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,12 +66,12 @@ def document_of(row: Row) -> Document:
     )
 
 
-def node_of(row: Row, text_of: Callable[[int], str]) -> Node:
-    """Read the columns of a node; `text_of` fetches its document's text where it keeps none."""
+def node_of(row: Row, texts: Mapping[int, str]) -> Node:
+    """Read the columns of a node; where it keeps no text of its own, `texts` has its document's."""
     (number, document, parent, position, kind, title, path) = row[:7]
     (start, end, own_start, own_end, script, length, access, text) = row[7:]
     if text is None:
-        text = text_of(document)[own_start:own_end]
+        text = texts[document][own_start:own_end]
     return Node(
         id=number,
         document=document,

@@ -202,29 +202,33 @@ WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = n.document)
 AND NOT EXISTS (SELECT 1 FROM warm.documents w WHERE w.id = n.document);
 
 CREATE TEMP VIEW all_versions AS
-SELECT 'hot' AS tier, v.* FROM main.versions v
-UNION ALL SELECT 'warm', v.* FROM warm.versions v
-UNION ALL SELECT 'cold', v.* FROM cold.versions v;
+SELECT * FROM main.versions
+UNION ALL SELECT * FROM warm.versions
+UNION ALL SELECT * FROM cold.versions;
 
 CREATE TEMP VIEW all_vectors AS
-SELECT 'hot' AS tier, e.identity, v.*
+SELECT e.identity, n.document, v.*
 FROM main.vectors v JOIN main.embedders e ON e.number = v.embedder
+JOIN main.nodes n ON n.id = v.node
 UNION ALL
-SELECT 'warm', e.identity, v.*
+SELECT e.identity, n.document, v.*
 FROM warm.vectors v JOIN warm.embedders e ON e.number = v.embedder
+JOIN warm.nodes n ON n.id = v.node
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = n.document)
 UNION ALL
-SELECT 'cold', e.identity, v.*
-FROM cold.vectors v JOIN cold.embedders e ON e.number = v.embedder;
+SELECT e.identity, n.document, v.*
+FROM cold.vectors v JOIN cold.embedders e ON e.number = v.embedder
+JOIN cold.nodes n ON n.id = v.node
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = n.document)
+AND NOT EXISTS (SELECT 1 FROM warm.documents w WHERE w.id = n.document);
 
 CREATE TEMP VIEW all_edges AS
-SELECT 'hot' AS tier, e.* FROM main.edges e
-UNION ALL SELECT 'warm', e.* FROM warm.edges e
-UNION ALL SELECT 'cold', e.* FROM cold.edges e;
+SELECT * FROM main.edges UNION ALL SELECT * FROM warm.edges UNION ALL SELECT * FROM cold.edges;
 
 CREATE TEMP VIEW all_aliases AS
-SELECT 'hot' AS tier, a.* FROM main.aliases a
-UNION ALL SELECT 'warm', a.* FROM warm.aliases a
-UNION ALL SELECT 'cold', a.* FROM cold.aliases a;
+SELECT * FROM main.aliases
+UNION ALL SELECT * FROM warm.aliases
+UNION ALL SELECT * FROM cold.aliases;
 """
 """Three attached files as one. Every query over tiers is a constant string over these."""
 

@@ -48,6 +48,7 @@ _PENDING = _CARD + " WHERE state <> 'ready' ORDER BY state DESC, stored_at, id L
 _UNMIRRORED = _CARD + " WHERE mirrored_sha256 IS NOT sha256 ORDER BY id LIMIT ?"
 _SOURCES = "SELECT source, id FROM all_documents WHERE space = ? AND source >= ? AND source < ?"
 _TEXT = "SELECT text FROM all_documents WHERE id = ?"
+_TEXTS = "SELECT id, text FROM all_documents WHERE id IN carray(?)"
 _MIRRORED_PATH = "SELECT mirrored_path FROM all_documents WHERE id = ?"
 _TEXT_AT = """
 SELECT text FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
@@ -69,8 +70,7 @@ SELECT node, document, until FROM all_aliases WHERE space = ? AND path = ?
 ORDER BY until DESC LIMIT 1"""
 
 _VECTORS = """
-SELECT v.node, n.document, v.script, v.row FROM all_vectors v JOIN all_nodes n ON n.id = v.node
-WHERE v.node IN carray(?) AND v.identity = ? AND n.tier = v.tier"""
+SELECT node, document, script, row FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
 _VECTORS_BY_DIGEST = """
 SELECT digest, row FROM all_vectors
 WHERE identity = ? AND digest IN carray(?) GROUP BY digest"""
@@ -87,8 +87,7 @@ AND EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.target)
 ORDER BY source, target, kind"""
 _NODE_IDS_OF = "SELECT id FROM all_nodes WHERE document = ?"
 _COUNT_VECTORS = """
-SELECT count(*) FROM all_nodes n JOIN all_vectors v ON v.node = n.id AND v.tier = n.tier
-WHERE n.document = ? AND v.identity = ?"""
+SELECT count(*) FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
 
 _TOMBSTONED = """
 SELECT hash FROM main.tombstones
@@ -254,14 +253,12 @@ class TiersReader:
         return tuple(found[:limit])
 
     def _nodes(self, sql: str, bindings: tuple[Any, ...]) -> list[Node]:
+        rows = self._rows(sql, bindings)
+        sources = id_array(row[1] for row in rows if row[-1] is None)
         texts: dict[int, str] = {}
-
-        def text_of(document: int) -> str:
-            if document not in texts:
-                texts[document] = self.text_of(document)
-            return texts[document]
-
-        return [node_of(row, text_of) for row in self._rows(sql, bindings)]
+        if len(sources):
+            texts = dict(self._rows(_TEXTS, (apsw.carray(sources),)))
+        return [node_of(row, texts) for row in rows]
 
     def resolve(self, space: str, path: str) -> int | None:
         """Find the node at a path, exactly."""
@@ -359,7 +356,9 @@ class TiersReader:
     def counts(self, document: int, embedder: str) -> tuple[int, int, int]:
         """Read back nodes, vectors under this embedder, and edges of a document."""
         ids = [row[0] for row in self._rows(_NODE_IDS_OF, (document,))]
-        held = self._integer(_COUNT_VECTORS, (document, embedder)) or 0
+        if not ids:
+            return 0, 0, 0
+        held = self._integer(_COUNT_VECTORS, (apsw.carray(id_array(ids)), embedder)) or 0
         return len(ids), held, len(self.edges(ids))
 
     # -- the home ------------------------------------------------------------------------------

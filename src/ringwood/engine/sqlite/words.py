@@ -8,8 +8,9 @@ returns its whole posting list as one string; numpy does the rest.
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -50,37 +51,43 @@ SELECT sum(nodes), sum(length) FROM (
 )"""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_ASCII_FOLD = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
+_FOLD = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
+# What UTF-8 can hold and what does not part tokens.
+_TERM = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
 
 
-def token(space: int, term: str) -> str:
-    """Make the one token that stands for a term in a space: no query can name another space's.
-
-    ASCII letters are folded, as the tokenizer would, so that stored and looked-up forms agree.
-    """
+def prefix_of(space: int) -> str:
+    """Write a space's number as the start of its tokens: `1r:`."""
     digits = ""
     while space:
         space, digit = divmod(space, 36)
         digits = _DIGITS[digit] + digits
-    return f"{digits}:{term.translate(_ASCII_FOLD)}"
+    return f"{digits}:"
 
 
-def match_of(word: str) -> str:
+def token_of(prefix: str, term: str) -> str:
+    """Make the one token that stands for a term in a space: no query can name another space's.
+
+    ASCII letters are folded as the tokenizer does, so that stored and looked-up forms agree.
+    """
+    return f"{prefix}{term}".translate(_FOLD)
+
+
+def match_of(token: str) -> str:
     """Quote a token for MATCH: one string, whatever it holds, and never query syntax."""
-    doubled = word.replace('"', '""')
+    doubled = token.replace('"', '""')
     return f'"{doubled}"'
 
 
 def content_of(space: int, terms: Iterable[str]) -> str:
-    """Write a node's terms as the text that the tokenizer takes apart again at each space."""
-    return " ".join(token(space, term) for term in terms if is_term(term))
+    """Write a node's terms as the text that the tokenizer takes apart again at each blank."""
+    prefix = prefix_of(space)
+    return " ".join(token_of(prefix, term) for term in terms if is_term(term))
 
 
 def is_term(term: str) -> bool:
-    """Say whether a string can be a term: UTF-8 can hold it, and nothing in it parts tokens."""
-    if not term or any(c <= " " or c == "\x7f" for c in term):
-        return False
-    return not any("\ud800" <= c <= "\udfff" for c in term)
+    """Say whether a string can be a term; one that cannot is neither stored nor looked up."""
+    return _TERM.fullmatch(term) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,23 +133,21 @@ def rank(
     size, length = _size(connection, spaces)
     if not size:
         return WordRanking((), {i: WordScore(0.0, 0.0) for i in query.also}, complete=True)
-    frequencies, complete = _frequencies(connection, query, spaces)
-    posted, all_read = _read(connection, query, frequencies, spaces, size)
+    prefixes = [prefix_of(number) for number, _ in spaces]
+    frequencies, complete = _frequencies(connection, query, prefixes)
+    posted, all_read = _read(connection, query, frequencies, prefixes, size)
     unknown = sum(1 for df in frequencies.values() if not df)
     total = sum(p.idf for p in posted) + unknown * _idf(0, size)
-    matches = [_matches(posted, tier) for tier in range(3)]
+    matches = [_matches(posted, tier) for tier in range(len(_POSTINGS))]
     scale = _Scale(max(1.0, length / size))
     best = _best(connection, matches, query.limit, scale)
-    order = tuple(best)[: query.limit]
-    wanted = {i: best[i] for i in order}
-    wanted |= _scores_of(connection, matches, id_array(query.also), scale)
-    scores = {
-        i: WordScore(bm25=score, share=min(1.0, mass / total) if total else 0.0)
-        for i, (score, mass) in wanted.items()
-    }
-    for i in query.also:
-        scores.setdefault(i, WordScore(0.0, 0.0))
-    return WordRanking(order, scores, complete and all_read)
+    asked = _scored(connection, matches, lambda m: np.isin(m.ids, id_array(query.also)), scale)
+    scores = {i: WordScore(0.0, 0.0) for i in query.also}
+    for found in (asked, best):
+        shares = np.minimum(1.0, found.mass / total)
+        figures = zip(found.ids.tolist(), found.scores.tolist(), shares.tolist(), strict=True)
+        scores |= {i: WordScore(bm25=score, share=share) for i, score, share in figures}
+    return WordRanking(tuple(best.ids.tolist()), scores, complete and all_read)
 
 
 def _size(connection: apsw.Connection, spaces: Sequence[tuple[int, str]]) -> tuple[int, int]:
@@ -160,7 +165,7 @@ def _idf(df: int, size: int) -> float:
 
 
 def _frequencies(
-    connection: apsw.Connection, query: WordQuery, spaces: Sequence[tuple[int, str]]
+    connection: apsw.Connection, query: WordQuery, prefixes: Sequence[str]
 ) -> tuple[dict[str, int], bool]:
     """Look up how many nodes hold each term; False when some were not looked up."""
     terms = list(dict.fromkeys(term for term in query.terms if is_term(term)))
@@ -169,8 +174,8 @@ def _frequencies(
         if found and query.deadline is not None and time.monotonic() > query.deadline:
             return found, False
         found[term] = sum(
-            connection.execute(sql, (token(number, term),)).get or 0
-            for number, _ in spaces
+            connection.execute(sql, (token_of(prefix, term),)).get or 0
+            for prefix in prefixes
             for sql in _DF
         )
     return found, len(terms) <= _MAX_LOOKED_UP
@@ -180,7 +185,7 @@ def _read(
     connection: apsw.Connection,
     query: WordQuery,
     frequencies: dict[str, int],
-    spaces: Sequence[tuple[int, str]],
+    prefixes: Sequence[str],
     size: int,
 ) -> tuple[list[_Posted], bool]:
     """Read posting lists, rarest first, within the budget; False when some were left unread."""
@@ -191,27 +196,56 @@ def _read(
         late = query.deadline is not None and time.monotonic() > query.deadline
         if posted and (late or spent + df > query.max_postings):
             break
-        nodes = tuple(_postings(connection, sql, term, spaces) for sql in _POSTINGS)
+        nodes = tuple(_postings(connection, sql, term, prefixes) for sql in _POSTINGS)
         posted.append(_Posted(term, _idf(df, size), nodes, df))
         spent += df
     return posted, len(posted) == len(known)
 
 
 def _postings(
-    connection: apsw.Connection, sql: str, term: str, spaces: Sequence[tuple[int, str]]
+    connection: apsw.Connection, sql: str, term: str, prefixes: Sequence[str]
 ) -> IntVector:
-    lists = (connection.execute(sql, (match_of(token(n, term)),)).get for n, _ in spaces)
-    return np.concatenate([numbers(listed) for listed in lists])
+    matches = [match_of(token_of(prefix, term)) for prefix in prefixes]
+    return np.concatenate([numbers(connection.execute(sql, (match,)).get) for match in matches])
 
 
 def _matches(posted: Sequence[_Posted], tier: int) -> _Matches:
     """Sum the idf of what each node matches, always in the same order: equal whatever the tier."""
     lists = [p.nodes[tier] for p in posted]
-    if not lists:
+    if not sum(map(len, lists)):
         return _Matches(np.empty(0, np.int64), np.empty(0))
-    ids, places = np.unique(np.concatenate(lists), return_inverse=True)
+    ids = np.concatenate(lists)
     weights = np.repeat([p.idf for p in posted], [len(nodes) for nodes in lists])
-    return _Matches(ids, np.bincount(places, weights, len(ids)).astype(np.float64))
+    order = ids.argsort(kind="stable")
+    ids = ids[order]
+    starts = np.flatnonzero(np.diff(ids, prepend=-1))
+    return _Matches(ids[starts], np.add.reduceat(weights[order], starts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Nodes with their scores, side by side."""
+
+    ids: IntVector
+    scores: FloatArray
+    """BM25."""
+    mass: FloatArray
+    """Of idf."""
+
+    @classmethod
+    def none(cls) -> _Scored:
+        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0))
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Scored]) -> _Scored:
+        return cls(
+            np.concatenate([p.ids for p in parts]),
+            np.concatenate([p.scores for p in parts]),
+            np.concatenate([p.mass for p in parts]),
+        )
+
+    def at(self, places: npt.NDArray[np.intp]) -> _Scored:
+        return _Scored(self.ids[places], self.scores[places], self.mass[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,66 +255,52 @@ class _Scale:
     average: float
     """Mean length of a node in the searched spaces."""
 
-    def scores(self, mass: FloatArray, lengths: npt.ArrayLike) -> FloatArray:
+    def scores(self, mass: FloatArray, lengths: IntVector) -> FloatArray:
         """Robertson's BM25 with term frequency 1 throughout: one length factor per node.
 
         Σ idf(t) · (k1 + 1) / (1 + k1 · (1 − b + b · len / avglen))
         """
-        saturation = 1.0 + K1 * (1.0 - B + B * np.asarray(lengths) / self.average)
-        return np.asarray(mass * (K1 + 1.0) / saturation)
+        saturation = 1.0 + K1 * (1.0 - B + B * lengths.astype(np.float64) / self.average)
+        return mass * (K1 + 1.0) / saturation
 
 
 def _best(
     connection: apsw.Connection, matches: Sequence[_Matches], limit: int, scale: _Scale
-) -> dict[int, tuple[float, float]]:
-    """Find the `limit` best nodes, best first: id -> score and mass.
+) -> _Scored:
+    """Find the `limit` best nodes, best first, ties by the newer id.
 
     Lengths are fetched for the nodes of most mass first; then only for those that could still get
     in if they were of the shortest possible length.
     """
     mass = np.concatenate([m.mass for m in matches])
     if limit <= 0 or not len(mass):
-        return {}
+        return _Scored.none()
     first = len(mass) - min(len(mass), 2 * limit)
     least = np.partition(mass, first)[first]
-    found = dict(_scored(connection, matches, least, np.inf, scale))
-    scores = sorted((score for score, _ in found.values()), reverse=True)
-    bar = scores[limit - 1] if len(scores) >= limit else 0.0
-    ceiling = float(scale.scores(np.ones(1), 1)[0])
-    # A hair below the bar, so that rounding in the division shuts nobody out.
-    found.update(_scored(connection, matches, bar / ceiling * (1 - 1e-9), least, scale))
-    ranked = sorted(found.items(), key=lambda item: (-item[1][0], -item[0]))
-    return dict(ranked[:limit])
+    found = _scored(connection, matches, lambda m: m.mass >= least, scale)
+    bar = 0.0
+    if len(found.ids) >= limit:
+        kth = len(found.ids) - limit
+        ceiling = float(scale.scores(np.ones(1), np.ones(1, np.int64))[0])
+        # A hair lower, so that rounding in the division shuts nobody out.
+        bar = float(np.partition(found.scores, kth)[kth]) / ceiling * (1 - 1e-9)
+    rest = _scored(connection, matches, lambda m: (m.mass >= bar) & (m.mass < least), scale)
+    found = _Scored.joined([found, rest])
+    return found.at(np.lexsort((-found.ids, -found.scores))[:limit])
 
 
 def _scored(
     connection: apsw.Connection,
     matches: Sequence[_Matches],
-    least: float,
-    below: float,
+    chosen: Callable[[_Matches], npt.NDArray[np.bool_]],
     scale: _Scale,
-) -> Iterator[tuple[int, tuple[float, float]]]:
-    """Score the nodes whose mass lies in [least, below)."""
+) -> _Scored:
+    """Score chosen nodes, in no order; those that have a hotter copy are left out."""
+    parts = []
     for tier, match in enumerate(matches):
-        chosen = (match.mass >= least) & (match.mass < below)
-        yield from _score(connection, tier, match.ids[chosen], match.mass[chosen], scale)
-
-
-def _scores_of(
-    connection: apsw.Connection, matches: Sequence[_Matches], ids: IntVector, scale: _Scale
-) -> dict[int, tuple[float, float]]:
-    """Score given nodes; those that match nothing are left out."""
-    found: dict[int, tuple[float, float]] = {}
-    for tier, match in enumerate(matches):
-        chosen = np.isin(match.ids, ids)
-        found.update(_score(connection, tier, match.ids[chosen], match.mass[chosen], scale))
-    return found
-
-
-def _score(
-    connection: apsw.Connection, tier: int, ids: IntVector, mass: FloatArray, scale: _Scale
-) -> Iterator[tuple[int, tuple[float, float]]]:
-    visible, lengths = lengths_of(connection, tier, ids)
-    mass = mass[np.searchsorted(ids, visible)]
-    scores = scale.scores(mass, lengths)
-    yield from zip(visible.tolist(), zip(scores.tolist(), mass.tolist(), strict=True), strict=True)
+        these = chosen(match)
+        ids, mass = match.ids[these], match.mass[these]
+        visible, lengths = lengths_of(connection, tier, ids)
+        mass = mass[np.searchsorted(ids, visible)]
+        parts.append(_Scored(visible, scale.scores(mass, lengths), mass))
+    return _Scored.joined(parts)
