@@ -6,7 +6,8 @@ nowhere inside it.
 
 What a run of text becomes depends on its script:
 
-- Latin words: case folded, stemmed as English; identifiers also whole (`skill-audit`, `camelCase`);
+- Latin words: case folded, stemmed as English, long ones also by their beginning;
+- identifiers: whole and in parts (`skill-audit`, `camelCase`);
 - words of another alphabet: whole, and in character 4-grams, which stand in for a stemmer;
 - Han, kana and Hangul: single characters and bigrams;
 - Thai, Lao, Khmer, Myanmar and Tibetan, written without spaces: character n-grams;
@@ -32,7 +33,14 @@ QUERY_END = 2_000
 """How much is read of either end of a long query: the question stands before or after the paste."""
 
 _GRAM = 4  # arabic hit@5 .877 -> .972 against plain words
+# Thai ranks as well by threes alone, but then a word of two letters is not found.
 _SHORT_GRAMS = (2, 3)
+
+# A long Latin word also stands by its beginning, for the compounds and endings that an English
+# stemmer knows nothing of: German hit@1 .877 -> .894, its index 10 % larger; English .934 -> .937.
+# Grams of long words cost English up to .06 and are not made.
+_LONG_WORD = 12
+_BEGINNING = 7
 
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}ー々〆〇"
 _SPACELESS = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
@@ -114,11 +122,13 @@ def _compound(token: str) -> list[str]:
     if token.isalnum():
         return _parted(token)
     whole = token.casefold()[:MAX_TERM]
-    terms = [whole]
-    if not _NUMBER.fullmatch(token):  # 20.04 is not a twenty and a four
-        for part in _PARTS.findall(token):
-            if len(part) > 1:
-                terms += _parted(part)
+    if _NUMBER.fullmatch(token):  # 20.04 is not a twenty and a four
+        return [whole]
+    parts = _PARTS.findall(token)
+    terms = [whole] if parts else []  # "__" says nothing
+    for part in parts:
+        if len(part) > 1:
+            terms += _parted(part)
     return terms
 
 
@@ -138,7 +148,8 @@ def _parted(word: str) -> list[str]:
 def _word(word: str) -> list[str]:
     """Stem a Latin word; give any other whole and in grams."""
     if word.isascii() or _LATIN.fullmatch(word):
-        return [_stemmer().stemWord(word[:MAX_TERM])]
+        stem = _stemmer().stemWord(word[:MAX_TERM])
+        return [stem, word[:_BEGINNING]] if len(word) >= _LONG_WORD else [stem]
     return [word[:MAX_TERM], *_grams(word, (_GRAM,))]
 
 
