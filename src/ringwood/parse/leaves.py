@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
 
 import regex
 
@@ -100,15 +100,15 @@ def _content_lines(text: str, block: Block) -> list[Span]:
     lines = [(start, start + len(text[start:end].rstrip())) for start, end in lines]
     if block.kind == "code":
         return _code_lines(text, block, lines)
-    prefix = _prefix(block.quotes)
-    bare = [lines[0], *(_after(prefix, text, line) for line in lines[1:])]
+    prefixes = chain([_prefix(0)], repeat(_prefix(block.quotes)))
+    bare = [_after(prefix, text, line) for prefix, line in zip(prefixes, lines, strict=False)]
     return _heading_lines(text, bare) if block.kind == "heading" else bare
 
 
 @lru_cache(maxsize=64)
 def _prefix(quotes: int) -> regex.Pattern[str]:
     """Match what containers put before a further line of prose."""
-    return regex.compile(rf"[ \t]*(?:>[ \t]*){{0,{quotes}}}")
+    return regex.compile(rf"\s*(?:>\s*){{0,{quotes}}}")
 
 
 def _after(prefix: regex.Pattern[str], text: str, line: Span) -> Span:
@@ -135,6 +135,6 @@ def _code_lines(text: str, block: Block, lines: list[Span]) -> list[Span]:
     bare = []
     for (start, end), words in zip(source, code, strict=False):  # more source: the closing fence
         kept = words.rstrip()
-        inner = start if not text.endswith(kept, start, end) else end - len(kept)
-        bare.append((inner, end))
+        # A tab that a container took half of has no line of its own: then the source stands.
+        bare.append((end - len(kept) if text.endswith(kept, start, end) else start, end))
     return bare

@@ -19,7 +19,7 @@ _WIDE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(rf"([{_WIDE}]\p{{M}}*)|[^\s{_WIDE}]+")
 """One character, group 1, of a script that puts no space between words; else a word."""
 
-_TAG = regex.compile(r"(?<!\w)</?[a-z][a-z0-9-]*(?:\s[^<>]*)?>|<!--")
+_TAG = regex.compile(r"</[a-z][a-z0-9-]*>|(?<!\w)<[a-z][a-z0-9-]*(?:\s[^<>]*)?/?>|<!--|-->")
 _LINK = regex.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
 _MARKUP = regex.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|~~|\\(?=[!-/:-@\[-`{-~])")
 
@@ -57,6 +57,8 @@ def _cut(name: str, max_chars: int) -> str:
 
 def clip_graphemes(text: str, max_chars: int) -> str:
     """Return the longest beginning of `text` that ends between graphemes within `max_chars`."""
+    if len(text) <= max_chars:
+        return text
     end = 0
     for grapheme in _GRAPHEME.finditer(text):
         if grapheme.end() > max_chars:

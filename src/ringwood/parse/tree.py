@@ -15,7 +15,7 @@ from ringwood.parse.blocks import Block, parse_blocks
 from ringwood.parse.frontmatter import read_front_matter
 from ringwood.parse.leaves import Piece, leaf_pieces, leaf_text
 from ringwood.parse.outline import number_sections
-from ringwood.parse.paths import UNTITLED, Paths, first_words, one_line, slug
+from ringwood.parse.paths import UNTITLED, Paths, first_words, one_line, plain, slug
 from ringwood.text.sentences import clip
 from ringwood.types import Kind, Span
 
@@ -255,7 +255,9 @@ class _Tree:
     def _finish_texts(self, title: str, meta: Mapping[str, str]) -> None:
         limit = self._options.section_chars
         root, *below = self.drafts
-        said = [title, *(value for key, value in meta.items() if key.casefold() not in _SAID)]
+        said = [value for key, value in meta.items() if key.casefold() not in _SAID]
+        if said or not plain(root.text).startswith(title):
+            said.insert(0, title)  # else the first words are the title
         root.text = clip("\n".join([*said, root.text]).rstrip("\n"), limit)
         for draft in below:
             if draft.kind == "section":
