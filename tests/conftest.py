@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from ringwood.memory import Memory
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -15,3 +18,17 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the evaluation data beside the project (../shared/data)")
     return SHARED
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """An empty memory with the hashing embedder, in the space `global`."""
+    with Memory.open(tmp_path / "home", embedder="hashing", wait_s=10.0) as opened:
+        yield opened
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Iterator[Memory]:
+    """An empty memory that recalls by words alone."""
+    with Memory.open(tmp_path / "home", embedder="words", wait_s=10.0) as opened:
+        yield opened

@@ -12,7 +12,7 @@ Names load on first use: a process that only needs the version must not pay for 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ringwood.version import __version__
 
@@ -74,8 +74,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name from its module on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'ringwood' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    found: object = getattr(import_module(_HOMES[name]), name)
+    return found

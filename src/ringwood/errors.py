@@ -11,7 +11,7 @@
     │       └── BusyError     another process holds the database: call again later
     └── EmbedderError         no vectors for now: words go on, vectors follow
 
-Each class has a stable `code`; each error says what, which, and in `mend` the command that mends it.
+Each class has a stable `code`; each error says what and which, and `mend` names what mends it.
 """
 
 from __future__ import annotations

@@ -317,8 +317,7 @@ class Memory:
         answer = replace(answer, notes=(*choice.notes, *answer.notes))
         with self._lock:
             self._uses.append(Use(answer, now, counted=counted and as_of is None))
-        if self._worker is not None:
-            self._worker.wake()
+        self._wake()
         return answer
 
     def explain(self, recall_id: str) -> dict[str, Any]:
@@ -475,8 +474,8 @@ class Memory:
         finally:
             if worker is not None:
                 worker.stop()
-            if choice is not None and choice.meaning is not None:
-                choice.meaning.embedder.close()
+            if choice is not None and choice.owned is not None:
+                choice.owned.close()
             if worker is not None:
                 worker.join(5.0)
             if engine is not None:

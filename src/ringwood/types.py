@@ -23,7 +23,7 @@ TIERS: tuple[Tier, ...] = ("hot", "warm", "cold")
 """Every tier, hottest first: the order in which copies win."""
 
 State = Literal["pending", "ready", "failed"]
-"""`pending`: durable and findable by words, vectors to come. `failed`: embedding failed, retried."""
+"""`pending`: durable and findable by words, vectors to come. `failed`: embedding is retried."""
 
 Hop = Literal["direct", "parent", "similar"]
 """How a node came to be a hit: found itself, or as the parent or neighbour of one that was."""
@@ -44,7 +44,7 @@ class Document:
     space: str
     """The name of the space it belongs to."""
     source: str | None
-    """The source key: a file's real path, or host, session and sequence. None: keyed by its text."""
+    """The source key: a file's real path, or host, session, sequence. None: keyed by its text."""
     path: str
     """The path of the root node, for example `/implemented/feature/title`."""
     title: str
@@ -140,7 +140,7 @@ class Signals:
     rrf: float = 0.0
     """Reciprocal rank fusion over both rankings, 0..1."""
     base: float = 0.0
-    """Weighted sum of the three, times the tier weight. Of a hop: the base of the hit it came from."""
+    """Weighted sum of the three, times the tier weight. Of a hop: its hit's base."""
     tier_weight: float = 1.0
     """1.00 hot, 0.90 warm, 0.78 cold."""
     evidence: float = 0.0

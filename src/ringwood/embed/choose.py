@@ -36,6 +36,8 @@ class Choice:
     """How to embed and compare; None: recall goes by words."""
     notes: tuple[str, ...] = ()
     """Why it goes by words although the home has vectors."""
+    owned: Embedder | None = None
+    """The embedder that was opened here and is to be closed; one that was given is its giver's."""
 
     @property
     def state(self) -> State:
@@ -66,10 +68,11 @@ def choose(
         return Choice(kept, None, (f"Recall by words only: {error.message}",))
     meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
     offered = Remembered(name, "" if meaning is None else meaning.identity)
+    owned = embedder if isinstance(wanted, str) else None
     if remembered is None or remembered == offered:
-        return Choice(offered, meaning)
-    if embedder is not None:
-        embedder.close()
+        return Choice(offered, meaning, owned=owned)
+    if owned is not None:
+        owned.close()
     note = (
         f"This home was filled with the embedder {remembered.name!r}, not {name!r}: recall goes by"
         f" words. Leave out --embedder, or make another home."

@@ -20,6 +20,9 @@ from ringwood.serve.cli import output
 from ringwood.serve.cli.table import COMMANDS, help_text
 from ringwood.version import __version__
 
+DUE_S = 1.0
+"""How long a short command goes on with work that is due, after its answer."""
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

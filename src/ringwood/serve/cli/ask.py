@@ -11,7 +11,7 @@ import click
 from ringwood.recall.frame import render
 from ringwood.recall.report import to_json
 from ringwood.serve.cli import output
-from ringwood.serve.cli.app import Session, options
+from ringwood.serve.cli.app import DUE_S, Session, options
 from ringwood.serve.cli.keep import Moment
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ DROPPED_SHOWN = 12
 @click.pass_obj
 def recall_command(session: Session, /, query: tuple[str, ...], **given: Any) -> int:
     """Find what was kept, with reasons. Ends with 1 when nothing has enough evidence."""
-    session.wait_s = 0.0
+    session.wait_s = DUE_S
     with session.memory() as memory:
         bounds = {"max_nodes": given["k"]} | {
             name: given[name] for name in ("max_chars", "max_node_chars")
@@ -71,7 +71,7 @@ def recall_command(session: Session, /, query: tuple[str, ...], **given: Any) ->
 @click.pass_obj
 def explain_command(session: Session, /, recall_id: str) -> int:
     """Say why an earlier recall answered as it did."""
-    session.wait_s = 0.0
+    session.wait_s = DUE_S
     with session.memory() as memory:
         logged = memory.explain(recall_id)
     if session.json:

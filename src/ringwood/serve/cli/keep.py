@@ -13,7 +13,7 @@ import click
 from ringwood import home as homes
 from ringwood.errors import UsageError
 from ringwood.serve.cli import output
-from ringwood.serve.cli.app import Session, options, waiting
+from ringwood.serve.cli.app import DUE_S, Session, options, waiting
 from ringwood.text.clean import decode
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def forget_command(
     """
     space = None if address or document or source else session.space
     target: dict[str, Any] = {"document": document, "source": source, "space": space}
-    session.wait_s = 0.0
+    session.wait_s = DUE_S
     with session.memory() as memory:
         report = memory.forget(address, **target, dry_run=True)
         dry_run = given["dry_run"]

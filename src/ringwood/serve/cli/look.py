@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 @click.pass_obj
 def show_command(session: Session, /, address: str) -> int:
     """Show what lies at an address: its exact text, what is above, below and beside it."""
-    session.wait_s = 0.0
     with session.memory() as memory:
         view = memory.read(address)
     if session.json:
@@ -52,7 +51,6 @@ def show_command(session: Session, /, address: str) -> int:
 @click.pass_obj
 def tree_command(session: Session, /, address: str | None, depth: int) -> int:
     """List documents and what is in them, in reading order."""
-    session.wait_s = 0.0
     with session.memory() as memory:
         lines = memory.tree(address, depth=depth)
         space = memory.space
@@ -82,7 +80,6 @@ def tree_command(session: Session, /, address: str | None, depth: int) -> int:
 @click.pass_obj
 def recent_command(session: Session, /, since: datetime | None, limit: int) -> int:
     """List the newest documents of the space and of `global`."""
-    session.wait_s = 0.0
     with session.memory() as memory:
         documents = memory.recent(since=since, limit=limit)
         space = memory.space
@@ -113,7 +110,6 @@ def recent_command(session: Session, /, since: datetime | None, limit: int) -> i
 @click.pass_obj
 def stats_command(session: Session, /) -> int:
     """Count what the home holds, per tier, and say what is degraded."""
-    session.wait_s = 0.0
     with session.memory() as memory:
         stats = memory.stats()
     described = _stats_json(stats)
@@ -141,7 +137,6 @@ def stats_command(session: Session, /) -> int:
 @click.pass_obj
 def spaces_command(session: Session, /) -> int:
     """List the spaces of the home and how many documents each holds."""
-    session.wait_s = 0.0
     with session.memory() as memory:
         spaces = memory.spaces()
         here = memory.space
