@@ -320,8 +320,8 @@ class Writer(Protocol):
     def delete_document(self, document: int) -> bool:
         """Remove a document with all that was derived from it, versions included."""
 
-    def drop_versions(self, document: int) -> None:
-        """Remove a document's earlier texts."""
+    def drop_history(self, document: int) -> None:
+        """Remove a document's earlier texts and the old paths of nodes that are gone."""
 
     def purge_log(self, documents: Iterable[int]) -> None:
         """Remove logged recalls that mention any of these documents. Hot only."""

@@ -170,7 +170,7 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
         prepared = _parse(reader, draft, text, old, intake)
         if prepared is not None:
             _write(writer, reader, prepared, {}, intake)
-            writer.drop_versions(document)
+            writer.drop_history(document)
     _leave_older_tiers(engine, [old])
 
 

@@ -46,6 +46,9 @@ ON CONFLICT (id) DO UPDATE SET space = excluded.space, source = excluded.source,
     error = excluded.error, seen = excluded.seen, text = excluded.text"""
 _KEEP_VERSION = "INSERT INTO versions (document, until, sha256, text) VALUES (?, ?, ?, ?)"
 _DROP_VERSIONS = "DELETE FROM versions WHERE document = ?"
+_DROP_GONE = """
+DELETE FROM aliases WHERE document = ? AND node NOT IN (SELECT id FROM nodes WHERE document = ?)
+"""
 _DELETE_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _SET_STATE = "UPDATE documents SET state = ?, error = ? WHERE id = ?"
 _SET_MIRRORED = "UPDATE documents SET mirrored_sha256 = ?, mirrored_path = ? WHERE id = ?"
@@ -159,9 +162,10 @@ class TierWriter:
         self._connection.execute(_DELETE_DOCUMENT, (document,))  # its versions go with it
         return True
 
-    def drop_versions(self, document: int) -> None:
-        """Remove a document's earlier texts."""
+    def drop_history(self, document: int) -> None:
+        """Remove a document's earlier texts and the old paths of nodes that are gone."""
         self._connection.execute(_DROP_VERSIONS, (document,))
+        self._connection.execute(_DROP_GONE, (document, document))
 
     def set_state(self, document: int, state: State, error: str | None) -> None:
         """Record how far a document got."""

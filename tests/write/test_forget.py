@@ -1,0 +1,171 @@
+"""Forgetting: all that was derived goes, siblings stay, and nothing brings it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringwood.errors import AddressError, UsageError
+from ringwood.memory import Memory
+
+CANARY = "The zebrafish protocol uses xylographic buffers at forty degrees."
+SIBLING = "The sourdough protocol uses rye flour at twenty degrees."
+NOTE = f"# Lab\n\n## Fish\n\n{CANARY}\n\n- feed them daily\n\n## Bread\n\n{SIBLING}\n"
+
+
+def bytes_of(home: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(home.rglob("*")) if file.is_file())
+
+
+def found(memory: Memory, query: str) -> list[str]:
+    return [
+        hit.text for hit in memory.recall(query, floor=0.0).hits if query in hit.text.casefold()
+    ]
+
+
+def test_a_forgotten_section_is_gone_from_every_file_and_its_sibling_stays(
+    memory: Memory, tmp_path: Path
+) -> None:
+    memory.store(NOTE, source="lab")
+    memory.store(NOTE.replace("daily", "twice a day"), source="lab")
+    memory.wait()
+    memory.recall("zebrafish")
+    assert b"xylographic" in bytes_of(tmp_path / "home")
+
+    report = memory.forget("/lab/fish")
+    memory.wait()
+
+    assert (report.documents, report.nodes) == (0, 3)
+    assert not found(memory, "zebrafish")
+    assert found(memory, "sourdough")
+    with pytest.raises(AddressError):
+        memory.read("/lab/fish")
+    memory.close()
+    data = bytes_of(tmp_path / "home")
+    assert b"xylographic" not in data
+    assert b"sourdough" in data
+
+
+def test_a_forgotten_document_is_gone_from_every_file(memory: Memory, tmp_path: Path) -> None:
+    memory.store(NOTE)
+    memory.store(f"# Other\n\n{SIBLING}")
+    memory.wait()
+
+    report = memory.forget("/lab")
+    memory.wait()
+
+    assert report.documents == 1
+    assert report.files == 1
+    assert not list((tmp_path / "home" / "mirror").rglob("lab.md"))
+    assert list((tmp_path / "home" / "mirror").rglob("other.md"))
+    memory.close()
+    assert b"xylographic" not in bytes_of(tmp_path / "home")
+
+
+def test_an_import_of_the_same_folder_brings_nothing_back(memory: Memory, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "lab.md").write_text(NOTE, "utf-8")
+    (notes / "other.md").write_text("# Other\n\nAbout the quokka colony.", "utf-8")
+    memory.import_notes([notes])
+    memory.forget("/lab/fish")
+    memory.forget("/other")
+
+    again = memory.import_notes([notes]).imported
+    (notes / "lab.md").write_text(NOTE.replace("rye", "wheat"), "utf-8")
+    (notes / "other.md").write_text("# Other\n\nAbout the quokka colony, edited.", "utf-8")
+    edited = memory.import_notes([notes]).imported
+
+    assert (again.unchanged, again.forgotten, again.changed) == (1, 1, 0)
+    assert (edited.forgotten, edited.changed) == (1, 1)
+    assert not found(memory, "zebrafish")
+    assert not found(memory, "quokka")
+    assert "wheat" in memory.read("/lab/bread").source
+
+
+def test_again_lets_it_back_in_for_good(memory: Memory, tmp_path: Path) -> None:
+    note = tmp_path / "lab.md"
+    note.write_text(NOTE, "utf-8")
+    memory.import_notes([note])
+    memory.forget("/lab/fish")
+
+    lifted = memory.import_notes([note], again=True).imported
+    later = memory.import_notes([note]).imported
+
+    assert (lifted.changed, later.unchanged) == (1, 1)
+    assert found(memory, "zebrafish")
+
+
+def test_a_forgotten_paragraph_stays_away_from_other_documents_too(memory: Memory) -> None:
+    memory.store(NOTE)
+    memory.forget("/lab/fish")
+
+    memory.store(f"# Copy\n\nBefore.\n\n  {CANARY.upper()}\n\nAfter.")
+
+    assert not found(memory, "zebrafish")
+    assert "After." in memory.read("/copy").source
+
+
+def test_a_short_text_is_forgotten_under_its_own_source_only(memory: Memory) -> None:
+    memory.store("# One\n\n- done\n- not yet\n", source="one")
+    memory.forget("/one/done")
+    memory.store("# Two\n\n- done\n", source="two")
+    memory.store("# One\n\n- done\n- not yet\n- added\n", source="one")
+
+    assert memory.read("/two/done").source == "- done"
+    with pytest.raises(AddressError):
+        memory.read("/one/done")
+
+
+def test_storing_a_forgotten_text_says_so(memory: Memory) -> None:
+    memory.store("A fact that is long enough to be forgotten everywhere.")
+    memory.forget("/" + memory.recent()[0].path.strip("/"))
+
+    receipt = memory.store("A fact that is long enough  to be FORGOTTEN everywhere.")
+
+    assert receipt.state == "forgotten"
+    assert not memory.recent()
+
+
+def test_a_dry_run_removes_nothing(memory: Memory) -> None:
+    memory.store(NOTE)
+
+    report = memory.forget("/lab/fish", dry_run=True)
+
+    assert report.nodes == 3
+    assert found(memory, "zebrafish")
+
+
+def test_by_source_by_id_and_by_space(memory: Memory, tmp_path: Path) -> None:
+    one = memory.store("First thing about llamas.", source="one")
+    memory.store("Second thing about alpacas.", source="two")
+    memory.store("Third thing about vicunas.")
+
+    assert memory.forget(document=one.document).documents == 1
+    assert memory.forget(source="two").documents == 1
+    assert memory.forget(space="global").documents == 1
+    assert memory.stats().totals.tiers["hot"].documents == 0
+
+
+def test_exactly_one_thing_is_forgotten_at_a_time(memory: Memory) -> None:
+    memory.store(NOTE)
+
+    for given in ({}, {"document": "1", "source": "x"}):
+        with pytest.raises(UsageError, match="one thing"):
+            memory.forget(**given)
+    with pytest.raises(AddressError):
+        memory.forget("/nowhere")
+    with pytest.raises(AddressError):
+        memory.forget(document="nonsense")
+
+
+def test_what_is_forgotten_in_one_space_stays_in_another(memory: Memory, tmp_path: Path) -> None:
+    with Memory.open(memory.home, space="other", embedder="hashing") as other:
+        other.store(NOTE)
+        memory.store(NOTE)
+        memory.forget("/lab")
+
+        assert found(other, "zebrafish")
+        other.store(NOTE + "\nmore")
+        assert "zebrafish" in other.read("/lab~2/fish").source
