@@ -49,34 +49,39 @@ def identity_of(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def create_private(path: Path) -> None:
-    """Create an empty file that only its owner can read, if nothing has this name yet.
+def create_database(path: Path) -> None:
+    """Create an empty file of the current schema that only its owner can read. The gate is held.
 
-    The mode is right before the file can be seen and whatever the umask; SQLite gives the log and
-    the index beside it the same mode.
+    It is made in memory and put in place in one piece: no crash leaves half a schema, and no
+    moment has the wrong mode. SQLite gives the log and the index beside a file the file's mode.
 
     Raises:
         StorageError: when the directory takes no file.
     """
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
+    with closing(apsw.Connection(":memory:")) as connection:
+        migrate(connection, 0)
+        image = bytearray(connection.serialize("main"))
+    image[18:20] = b"\2\2"  # "write-ahead log", which a database in memory cannot be told
+    draft = path.with_name(f"{path.name}.new")
+    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
-        # Closing it is safe: a file that did not exist holds no locks to drop.
-        descriptor = os.open(path, flags, 0o600)
-    except FileExistsError:
-        return
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            file.write(image)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
     except OSError as error:
         raise StorageError(
             f"cannot create {path}: {error.strerror}",
             mend=f"make {path.parent} writable, or choose another directory with --home",
         ) from error
-    os.close(descriptor)
 
 
 def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection:
     """Open an existing file with every setting that this engine needs."""
     connection = apsw.Connection(str(path), flags=_OPEN)
     connection.set_busy_timeout(round(timeout_s * 1000))
-    for pragma in (_UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
+    for pragma in (_LOG_AHEAD, _UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
         connection.execute(pragma).fetchall()
     return connection
 
@@ -95,11 +100,10 @@ def inspect(path: Path) -> int:
         return version_of(connection, path)
 
 
-def prepare(path: Path) -> None:
-    """Bring a file of ours, or an empty one, to the current schema. The caller holds the gate."""
+def upgrade(path: Path, version: int) -> None:
+    """Bring an older file to the current schema. The caller holds the gate."""
     with closing(connect(path)) as connection:
-        connection.execute(_LOG_AHEAD).fetchall()
-        migrate(connection, version_of(connection, path))
+        migrate(connection, version)
 
 
 def attach(connection: apsw.Connection, tier: Tier, path: Path | None) -> None:

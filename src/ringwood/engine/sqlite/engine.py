@@ -73,18 +73,19 @@ def open_engine(
     gate = gate_for(home_dir / "write.lock")
     gate.acquire(BUSY_TIMEOUT_S)
     try:
-        files.prepare_all(paths, create=create)
+        attached = files.prepare_all(paths, create=create)
     finally:
         gate.release()
-    return SqliteEngine(paths, gate)
+    return SqliteEngine(paths, gate, attached)
 
 
 class SqliteEngine:
     """An `Engine` over SQLite files. Safe from several threads, and in a forked child."""
 
-    def __init__(self, paths: Mapping[Tier, Path], gate: Gate) -> None:
+    def __init__(self, paths: Mapping[Tier, Path], gate: Gate, attached: Attached) -> None:
         self._paths = paths
         self._start(gate)
+        self._idle.append(attached)
         _engines.add(self)
 
     def _start(self, gate: Gate) -> None:

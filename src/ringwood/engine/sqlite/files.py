@@ -15,23 +15,20 @@ from ringwood.engine.sqlite.connection import (
     Identity,
     attach,
     connect,
-    create_private,
+    create_database,
     identity_of,
     inspect,
     is_damage,
     no_home,
-    prepare,
     transaction,
     translated,
+    upgrade,
 )
 from ringwood.engine.sqlite.schema import MIGRATIONS, VIEWS, version_of
 from ringwood.errors import HomeError, StorageError
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
-
-_MADE = "SELECT value FROM meta WHERE key = 'tiers'"
-_SET_MADE = "INSERT OR REPLACE INTO meta (key, value) VALUES ('tiers', 'hot warm cold')"
 
 _DETACH: Mapping[Tier, str] = {"warm": "DETACH warm", "cold": "DETACH cold"}
 _VERSION: Mapping[Tier, str] = {
@@ -115,31 +112,33 @@ def check_ours(connection: apsw.Connection, tier: Tier, path: Path) -> None:
         raise missing(tier, path)
 
 
-def prepare_all(paths: Mapping[Tier, Path], *, create: bool) -> None:
-    """Make what has never been made and bring what is there up to date. The gate is held.
+def prepare_all(paths: Mapping[Tier, Path], *, create: bool) -> Attached:
+    """Make what has never been made, bring the rest up to date, and open it. The gate is held.
 
-    A colder file that was made once and is gone now stays gone: making it again would turn a disk
-    that is not mounted into a memory that is lost.
+    The hot file is made last: where it is, the others have been. A colder file that is gone then
+    stays gone, since making it again would turn a disk that is not mounted into a lost memory.
     """
     hot = paths["hot"]
     versions = {tier: _version_at(tier, path) for tier, path in paths.items() if exists(path)}
-    if not versions.get("hot") and not create:
-        raise no_home(hot.parent)
-    with translated(hot):
-        create_private(hot)
-        prepare(hot)
-        with closing(connect(hot)) as connection:
-            if not connection.execute(_MADE).get:
-                for tier in TIERS[1:]:
-                    versions[tier] = versions.get(tier) or _make(paths[tier])
-                with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
-                    connection.execute(_SET_MADE)
-    for tier in TIERS[1:]:
-        if versions.get(tier):
+    if not versions.get("hot"):
+        if not create:
+            raise no_home(hot.parent)
+        for tier in reversed(TIERS):
+            if tier == "hot" or tier not in versions:
+                create_database(paths[tier])
+                versions[tier] = len(MIGRATIONS)
+    for tier, version in versions.items():
+        if version and version < len(MIGRATIONS):
             with translated(paths[tier]):
-                prepare(paths[tier])
+                upgrade(paths[tier], version)
     with translated(hot.parent):
-        _catch_up(paths)
+        attached = attach_all(paths, {})
+        try:
+            _catch_up(attached, hot)
+        except BaseException:
+            attached.connection.close()
+            raise
+    return attached
 
 
 def _version_at(tier: Tier, path: Path) -> int | None:
@@ -154,29 +153,21 @@ def _version_at(tier: Tier, path: Path) -> int | None:
         return None
 
 
-def _make(path: Path) -> int:
-    with translated(path):
-        create_private(path)
-        prepare(path)
-    return len(MIGRATIONS)
-
-
-def _catch_up(paths: Mapping[Tier, Path]) -> None:
+def _catch_up(attached: Attached, hot: Path) -> None:
     """See that hot knows every id and space that a colder file holds, whatever became of hot."""
-    attached = attach_all(paths, {})
-    with closing(attached.connection) as connection:
-        present = [tier for tier in TIERS if tier not in attached.missing]
-        largest = [connection.execute(_LARGEST[tier]).get for tier in present]
-        needed = {
-            name: 1 + max(row[column] or 0 for row in largest)
-            for column, name in enumerate(("document", "node", "space"))
-        }
-        behind = {n: i for n, i in needed.items() if i > connection.execute(_NEXT, (n,)).get}
-        spaces = [row for tier in present[1:] for row in connection.execute(_SPACES[tier])]
-        unknown = set(spaces) - set(connection.execute(_SPACES["hot"]))
+    query = attached.connection.execute
+    present = [tier for tier in TIERS if tier not in attached.missing]
+    largest = [query(_LARGEST[tier]).get for tier in present]
+    needed = {
+        name: 1 + max(row[column] or 0 for row in largest)
+        for column, name in enumerate(("document", "node", "space"))
+    }
+    behind = {name: i for name, i in needed.items() if i > query(_NEXT, (name,)).get}
+    spaces = {row for tier in present for row in query(_SPACES[tier])}
+    unknown = spaces - set(query(_SPACES["hot"]))
     if behind or unknown:
         with (
-            closing(connect(paths["hot"])) as connection,
+            closing(connect(hot)) as connection,
             transaction(connection, timeout_s=BUSY_TIMEOUT_S),
         ):
             connection.executemany(_ADVANCE, [(i, name) for name, i in behind.items()])

@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from ringwood.engine.sqlite.connection import create_private, identity_of, remaining
+from ringwood.engine.sqlite.connection import identity_of, remaining
 from ringwood.errors import BusyError, StorageError
 
 try:
@@ -29,12 +29,17 @@ class Gate:
     """
 
     def __init__(self, path: Path) -> None:
-        create_private(path)
         self.path = path
         self._turn = threading.Lock()
         self._state = threading.Lock()
         self._waiter: _Waiter | None = None
-        self._descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StorageError(
+                f"cannot write to {path}: {error.strerror}",
+                mend=f"make {path.parent} writable for its owner",
+            ) from error
         self.identity = identity_of(path)
 
     def acquire(self, timeout_s: float) -> None:

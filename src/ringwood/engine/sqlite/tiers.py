@@ -365,7 +365,7 @@ class TiersReader:
 
     def tombstoned(self, space: str, hashes: Iterable[str]) -> set[str]:
         """Say which of these hashes were forgotten in this space."""
-        asked = tuple(hashes)
+        asked = tuple(value for value in hashes if value.isascii())  # as all digests are
         if not asked:
             return set()
         return {row[0] for row in self._rows(_TOMBSTONED, (space, apsw.carray(asked)))}

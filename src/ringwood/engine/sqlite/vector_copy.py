@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from ringwood.engine.sqlite.rows import IntVector
+from ringwood.engine.sqlite.rows import IntVector, among
 
 ByteRows = npt.NDArray[np.int8]
 """int8[n, d]"""
@@ -90,7 +90,7 @@ class Rows:
 
     def alive(self, horizon: Horizon, spaces: Sequence[int]) -> IntVector:
         """List the places of rows that a snapshot sees in these spaces."""
-        return np.flatnonzero((self.died > horizon.gone) & np.isin(self.spaces, spaces))
+        return np.flatnonzero((self.died > horizon.gone) & among(self.spaces, np.sort(spaces)))
 
     def head(self, count: int) -> Rows:
         """Take the first rows without copying."""

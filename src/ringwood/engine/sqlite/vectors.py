@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringwood.engine.base import Cosine, FloatVector, VectorQuery, VectorRanking
+from ringwood.engine.sqlite.rows import among
 from ringwood.engine.sqlite.vector_copy import ByteRows, Horizon, Rows, VectorCopy
 from ringwood.engine.sqlite.visible import lengths_of
 
@@ -119,7 +120,7 @@ def _best(scan: Scan, query: VectorQuery, limit: int) -> list[tuple[int, Cosine]
         chosen = places[rough >= bar]
         visible, _ = lengths_of(scan.connection, scan.tier, np.sort(rows.nodes[chosen]))
         if len(visible) >= limit or len(chosen) == len(places):
-            chosen = chosen[np.isin(rows.nodes[chosen], visible)]
+            chosen = chosen[among(rows.nodes[chosen], np.sort(visible))]
             return list(_measured(rows, chosen, means, query))
         wanted *= 4  # hotter copies took places; rare, so the first round is nearly always enough
 

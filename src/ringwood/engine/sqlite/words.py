@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringwood.engine.base import WordRanking, WordScore
-from ringwood.engine.sqlite.rows import IntVector, id_array
+from ringwood.engine.sqlite.rows import IntVector, among, id_array
 from ringwood.engine.sqlite.visible import lengths_of, numbers
 
 K1 = 1.2
@@ -141,7 +141,8 @@ def rank(
     matches = [_matches(posted, tier) for tier in range(len(_POSTINGS))]
     scale = _Scale(max(1.0, length / size))
     best = _best(connection, matches, query.limit, scale)
-    asked = _scored(connection, matches, lambda m: np.isin(m.ids, id_array(query.also)), scale)
+    also = id_array(query.also)
+    asked = _scored(connection, matches, lambda m: among(m.ids, also), scale)
     scores = {i: WordScore(0.0, 0.0) for i in query.also}
     for found in (asked, best):
         shares = np.minimum(1.0, found.mass / total)
