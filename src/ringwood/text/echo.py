@@ -4,7 +4,8 @@ A recall block comes back: a host hands the prompt over, the assistant quotes it
 Recognising it, so that it is never remembered as something new, lives here; so does the frame's
 tag, which the frame is built with and which recalled text must not forge.
 
-On a hook's path: standard library only.
+On a hook's path: standard library only. Words are in small letters; a hyphen stands for any hyphen,
+underscore or space, or for none.
 """
 
 FRAME_TAG = "memory-recall"
@@ -12,40 +13,47 @@ FRAME_TAG = "memory-recall"
 
 FRAME_WORDS = (
     FRAME_TAG,
-    "memory_recall",
-    "memoryrecall",
     "system-reminder",
-    "system_reminder",
+    "im-start",
+    "im-end",
+    "im-sep",
+    "function-call",
+    "function-result",
+    "tool-call",
+    "tool-result",
+    "tool-output",
+    "tool-use",
+    "start-header-id",
+    "end-header-id",
+    "eot-id",
+    "begin-of-text",
+    "end-of-text",
+    "begin-of-sentence",
+    "end-of-sentence",
+    "start-of-turn",
+    "end-of-turn",
+)
+"""Words of no ordinary tag: whatever begins with one counts (`function_calls`, `im_start|user`)."""
+
+ROLE_WORDS = (
     "system",
     "developer",
     "user",
     "assistant",
     "human",
     "instructions",
-    "im_start",
-    "im_end",
-    "im_sep",
     "inst",
     "sys",
     "tool",
-    "tool_call",
-    "tool_result",
-    "tool_use",
-    "function_call",
-    "function_calls",
-    "function_result",
-    "function_results",
     "invoke",
-    "start_header_id",
-    "end_header_id",
-    "eot_id",
-    "begin_of_text",
-    "end_of_text",
-    "endoftext",
-    "start_of_turn",
-    "end_of_turn",
 )
-"""What opens or closes a turn, a role or a tool call in some host or model, in small letters."""
+"""Words that open a turn or a call as a whole tag: `<system>`, `<|user|>`."""
 
-ROLE_WORDS = ("system", "developer", "user", "assistant", "human", "instructions", "tool", "ai")
-"""What makes a line pass for a speaker when it begins one: `Human:`, `### System`."""
+BRACKETED_WORDS = (FRAME_TAG, "system-reminder", "system", "assistant", "human", "inst", "sys")
+"""Words that do so in square brackets: `[INST]`. `[user]` and `[tool]` head honest settings."""
+
+LABELS = ("system", "assistant", "human")
+"""Words that make a line a speaker's when it begins with one: `Human:`, `### System`."""
+
+CAPITAL_LABELS = ("user", "developer", "tool")
+"""The same, where the capital tells them from a setting's key: `User:`, but not `user: root`."""
