@@ -21,7 +21,7 @@ _WORD = regex.compile(rf"([{_WIDE}]\p{{M}}*)|[^\s{_WIDE}]+")
 
 _TAG = regex.compile(r"</[a-z][a-z0-9-]*>|(?<!\w)<[a-z][a-z0-9-]*(?:\s[^<>]*)?/?>|<!--|-->")
 _LINK = regex.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\[\]]*\])")
-_MARKUP = regex.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|~~|\\(?=[!-/:-@\[-`{-~])")
+_MARKUP = regex.compile(r"(?<=\S)[*`]+|[*`]+(?=\S)|(?<!\w)_+|_+(?!\w)|~~|\\(?=[!-/:-@\[-`{-~])")
 
 UNTITLED = "untitled"
 """The name of what has no letter or digit to be named by."""
