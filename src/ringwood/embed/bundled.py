@@ -15,7 +15,7 @@ import numpy as np
 
 from ringwood.embed import pieces, providers, shipped
 from ringwood.embed.base import Anchors, FloatRows, FloatVector, Means
-from ringwood.embed.process import ModelProcess
+from ringwood.embed.process import ModelProcess, worker_command
 from ringwood.embed.turns import Turns
 from ringwood.errors import EmbedderError
 
@@ -145,7 +145,9 @@ class BundledEmbedder:
                     mend=f"it is tried again in {left_s:.0f} s; `ringwood doctor` checks it",
                 )
             try:
-                self._process = ModelProcess(self._provider.name, self.dim, threads=self._threads)
+                self._process = ModelProcess(
+                    worker_command(self._provider.name), self.dim, threads=self._threads
+                )
             except EmbedderError:
                 self._failed()
                 raise

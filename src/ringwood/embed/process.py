@@ -26,6 +26,12 @@ _MAX_ANSWER_BYTES = 64 * 2**20  # a longer frame is no frame: something else wro
 _MEND = "nothing to do: words go on and vectors follow; `ringwood doctor` checks the embedder"
 
 
+def worker_command(provider: str) -> list[str]:
+    """Say how the worker of a provider is started."""
+    # -P: a file `json.py` in somebody's working directory is not for us.
+    return [sys.executable, "-P", "-m", "ringwood.embed.worker", "--provider", provider]
+
+
 class ModelProcess:
     """One worker process. Not thread-safe: whoever has the turn may use it.
 
@@ -34,14 +40,24 @@ class ModelProcess:
     """
 
     def __init__(
-        self, provider: str, dim: int, *, threads: int | None = None, silence_s: float = SILENCE_S
+        self,
+        command: Sequence[str],
+        dim: int,
+        *,
+        threads: int | None = None,
+        silence_s: float = SILENCE_S,
     ) -> None:
         """Start the worker and return at once, while it loads its model.
+
+        Args:
+            command: What to run: `worker_command`.
+            dim: Columns of a row that it answers.
+            threads: Of the model; None leaves it to the environment.
+            silence_s: After this long without an answer the worker counts as hung.
 
         Raises:
             EmbedderError: when the system starts no process.
         """
-        command = [sys.executable, "-P", "-m", "ringwood.embed.worker", "--provider", provider]
         try:
             self._process = subprocess.Popen(
                 command,
