@@ -13,7 +13,6 @@ from ringwood.types import Document, Node
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EMBEDDER = "test/4"
-DIM = 4
 
 
 def terms_of(text: str) -> tuple[str, ...]:

@@ -142,20 +142,20 @@ def test_tombstones_belong_to_a_space_and_can_be_lifted(engine: Engine) -> None:
 def test_the_recall_log_keeps_the_newest_and_forgets_documents(engine: Engine) -> None:
     with engine.writing() as writer:
         for i in range(5):
-            writer.log_recall(f"r{i}", NOON, [i, 100], f"payload {i}", keep=3)
+            writer.log_recall(f"r{i}", NOON, [i, 100], b"payload %d" % i, keep=3)
     with engine.reading() as reader:
         assert [reader.recall_log(f"r{i}") for i in range(5)] == [
             None,
             None,
-            "payload 2",
-            "payload 3",
-            "payload 4",
+            b"payload 2",
+            b"payload 3",
+            b"payload 4",
         ]
     with engine.writing() as writer:
         writer.purge_log([3, 77])
     with engine.reading() as reader:
         assert reader.recall_log("r3") is None
-        assert reader.recall_log("r4") == "payload 4"
+        assert reader.recall_log("r4") == b"payload 4"
 
 
 def test_a_space_is_named_once_per_key(engine: Engine) -> None:

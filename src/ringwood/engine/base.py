@@ -267,8 +267,8 @@ class Reader(Protocol):
     def meta(self, key: str) -> str | None:
         """Read one small setting of the home."""
 
-    def recall_log(self, recall_id: str) -> str | None:
-        """Read the JSON that was logged for a recall."""
+    def recall_log(self, recall_id: str) -> bytes | None:
+        """Read what was logged for a recall."""
 
     def totals(self) -> Totals:
         """Count everything, per tier."""
@@ -333,7 +333,7 @@ class Writer(Protocol):
         """Let forgotten hashes back in. Hot only."""
 
     def log_recall(
-        self, recall_id: str, at: datetime, documents: Iterable[int], payload: str, *, keep: int
+        self, recall_id: str, at: datetime, documents: Iterable[int], payload: bytes, *, keep: int
     ) -> None:
         """Log a recall and prune the log to the newest `keep`. Hot only."""
 

@@ -203,10 +203,10 @@ class SqliteEngine:
         if connection is not None:
             connection.close()
             del self._writers[tier]
-        if present is None:
-            raise files.missing(tier, path)
+        with self.reading() as reader:
+            if tier in reader.missing_tiers:
+                raise files.missing(tier, path)
         connection = connect(path)
-        files.check_ours(connection, tier, path)
         self._writers[tier] = (present, connection)
         return connection
 
@@ -218,10 +218,14 @@ class SqliteEngine:
     def erase_traces(self) -> None:
         """Make deleted text unreadable in the files; see `Engine`.
 
-        Where readers hold the log, it is left for a later checkpoint, which the log says.
+        Where readers hold the write-ahead log, it is left for a later checkpoint, and that is
+        logged. A missing tier keeps what it has.
         """
+        with self.reading() as reader:
+            missing = reader.missing_tiers
         for tier in TIERS:
-            if identity_of(self._paths[tier]) is None:
+            if tier in missing:
+                _log.warning("the %s tier is missing: nothing was erased there", tier)
                 continue
             with self._gated(time.monotonic() + BUSY_TIMEOUT_S), self._translated(tier):
                 connection = self._writer(tier)
@@ -230,7 +234,9 @@ class SqliteEngine:
                 connection.set_busy_timeout(round(_CHECKPOINT_TIMEOUT_S * 1000))
                 busy = connection.execute(_EMPTY_LOG).fetchall()[0][0]
             if busy:
-                _log.info("readers hold the log of the %s tier: it is emptied later", tier)
+                _log.info(
+                    "readers hold the write-ahead log of the %s tier: it is emptied later", tier
+                )
 
     # -- the rest ------------------------------------------------------------------------------
 

@@ -105,13 +105,6 @@ def missing(tier: Tier, path: Path) -> StorageError:
     )
 
 
-def check_ours(connection: apsw.Connection, tier: Tier, path: Path) -> None:
-    """Refuse to write to a file that is not a whole database of the current schema."""
-    if version_of(connection, path) != len(MIGRATIONS):
-        connection.close()
-        raise missing(tier, path)
-
-
 def prepare_all(paths: Mapping[Tier, Path], *, create: bool) -> Attached:
     """Make what has never been made, bring the rest up to date, and open it. The gate is held.
 
@@ -191,6 +184,8 @@ def attach_all(paths: Mapping[Tier, Path], damaged: Mapping[Tier, Identity]) -> 
     identities = tuple(identity_of(paths[tier]) for tier in TIERS)
     connection = connect(paths["hot"])
     try:
+        if version_of(connection, paths["hot"]) != len(MIGRATIONS):
+            raise missing("hot", paths["hot"])
         lost: list[Tier] = []
         for tier, identity in zip(TIERS[1:], identities[1:], strict=True):
             known_bad = identity is None or damaged.get(tier) == identity
@@ -210,6 +205,7 @@ def _attach_whole(connection: apsw.Connection, tier: Tier, path: Path) -> bool:
     try:
         attach(connection, tier, path)
         if connection.execute(_VERSION[tier]).get == len(MIGRATIONS):
+            connection.execute(_LARGEST[tier]).fetchall()  # a look into the tables themselves
             if not connection.execute(_AT_ODDS[tier]).get:
                 return True
             _log.error("the %s tier numbers its spaces unlike this home: left out", tier)

@@ -163,7 +163,7 @@ CREATE TABLE recalls (
     number INTEGER PRIMARY KEY,
     recall_id TEXT NOT NULL UNIQUE,
     at INTEGER NOT NULL,
-    payload TEXT NOT NULL
+    payload BLOB NOT NULL
 );
 CREATE TABLE recalled (
     document INTEGER NOT NULL,

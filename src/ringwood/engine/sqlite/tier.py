@@ -310,7 +310,7 @@ class TierWriter:
         self._hot.executemany(_LIFT_TOMBSTONE, [(space, value) for value in hashes])
 
     def log_recall(
-        self, recall_id: str, at: datetime, documents: Iterable[int], payload: str, *, keep: int
+        self, recall_id: str, at: datetime, documents: Iterable[int], payload: bytes, *, keep: int
     ) -> None:
         """Log a recall and prune the log to the newest `keep`."""
         number = self._hot.execute(_LOG_RECALL, (recall_id, stamp_of(at), payload)).get

@@ -382,9 +382,10 @@ class TiersReader:
         """Read one small setting of the home."""
         return self._text(_META, (f"home.{key}",))
 
-    def recall_log(self, recall_id: str) -> str | None:
-        """Read the JSON that was logged for a recall."""
-        return self._text(_RECALL_LOG, (recall_id,))
+    def recall_log(self, recall_id: str) -> bytes | None:
+        """Read what was logged for a recall."""
+        row = self._row(_RECALL_LOG, (recall_id,))
+        return bytes(row[0]) if row else None
 
     def totals(self) -> Totals:
         """Count everything, per tier. Reads every table: for people, not for a hot path."""
