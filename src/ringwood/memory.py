@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from ringwood.recall import browse
 from ringwood.recall.browse import NodeView, TreeLine
 from ringwood.recall.budget import Budget
 from ringwood.recall.pipeline import Request, recall
-from ringwood.recall.usage import LOG_KEEP, Use
+from ringwood.recall.usage import LOG_KEEP, Use, unpack
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import GLOBAL, Actor, Document, Recall, Receipt
@@ -336,8 +335,7 @@ class Memory:
                 " forgetting a text forgets the recalls that showed it.",
                 mend="ringwood recall QUERY --why",
             )
-        loaded: dict[str, Any] = json.loads(payload)
-        return loaded
+        return unpack(payload)
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -151,9 +151,10 @@ def test_by_source_by_id_and_by_space(memory: Memory, tmp_path: Path) -> None:
 def test_exactly_one_thing_is_forgotten_at_a_time(memory: Memory) -> None:
     memory.store(NOTE)
 
-    for given in ({}, {"document": "1", "source": "x"}):
-        with pytest.raises(UsageError, match="one thing"):
-            memory.forget(**given)
+    with pytest.raises(UsageError, match="one thing"):
+        memory.forget()
+    with pytest.raises(UsageError, match="one thing"):
+        memory.forget(document="1", source="x")
     with pytest.raises(AddressError):
         memory.forget("/nowhere")
     with pytest.raises(AddressError):

@@ -58,16 +58,27 @@ def address(space: str, path: str) -> str:
 
 
 def resolve(reader: Reader, wanted: str, space: str) -> Node:
-    """Find the node at an address.
+    """Find the node at an address; an old address leads to where its node went.
 
     Raises:
-        AddressError: when there is none.
+        AddressError: when there is none, or none any more.
     """
     spaces, path = split_address(wanted, space)
     for each in spaces:
         identity = reader.resolve(each, path)
         if identity is not None:
             return reader.nodes([identity])[identity]
+    for each in spaces:
+        former = reader.former(each, path)
+        if former is None:
+            continue
+        moved = reader.nodes([former.node])
+        if moved:
+            return moved[former.node]
+        raise AddressError(
+            f"{address(each, path)} is gone since {former.until:%Y-%m-%d}.",
+            mend="ringwood tree shows what there is",
+        )
     raise AddressError(
         f"Nothing has the address {path} in {' or '.join(spaces)}.",
         mend="ringwood tree shows what there is",
