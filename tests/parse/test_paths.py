@@ -20,8 +20,7 @@ def test_a_slug_is_one_safe_part_of_a_path(title: str, max_chars: int) -> None:
     assert regex.fullmatch(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}-]*", name)
     assert len(name) <= max_chars
     assert "--" not in name
-    assert name == unicodedata.normalize("NFKC", name)
-    assert name == name.casefold() or "ß" in name.casefold()
+    assert name == unicodedata.normalize("NFKC", name.casefold())
 
 
 @given(title=TITLES)
