@@ -93,7 +93,7 @@ class SqliteEngine:
         self._lock = threading.Lock()  # of everything below but the writers, which the gate guards
         self._closed = False
         self._idle: list[Attached] = []
-        self._damaged: dict[Tier, Identity] = {}
+        self._damaged: set[Identity] = set()
         self._copies: dict[tuple[int, Identity, str], VectorCopy] = {}
         self._writers: dict[Tier, tuple[Identity, apsw.Connection]] = {}
 
@@ -127,18 +127,19 @@ class SqliteEngine:
 
     def _take(self) -> Attached:
         """Get a connection over the files that lie there now."""
-        present = tuple(identity_of(self._paths[tier]) for tier in TIERS)
+        present = files.identities_of(self._paths)
         with self._lock:
             self._check_open()
+            # A file that was found damaged counts as not there until another takes its place.
+            present = tuple(None if i in self._damaged else i for i in present)
             while self._idle:
                 attached = self._idle.pop()
                 if attached.identities == present:
                     return attached
                 attached.connection.close()
-            damaged = dict(self._damaged)
         if present[0] is None:
             raise no_home(self._paths["hot"].parent)
-        return files.attach_all(self._paths, damaged)
+        return files.attach_all(self._paths, present)
 
     def _give_back(self, attached: Attached) -> None:
         try:
@@ -234,9 +235,7 @@ class SqliteEngine:
                 connection.set_busy_timeout(round(_CHECKPOINT_TIMEOUT_S * 1000))
                 busy = connection.execute(_EMPTY_LOG).fetchall()[0][0]
             if busy:
-                _log.info(
-                    "readers hold the write-ahead log of the %s tier: it is emptied later", tier
-                )
+                _log.info("readers hold the log of the %s tier: it is emptied later", tier)
 
     # -- the rest ------------------------------------------------------------------------------
 
@@ -277,7 +276,7 @@ class SqliteEngine:
             if files.exists(path) and not files.is_sound(path):
                 _log.error("the %s tier is damaged: going on without it", tier)
                 with self._lock:
-                    self._damaged[tier] = identity_of(path)
+                    self._damaged.add(identity_of(path))
 
     # -- forking -------------------------------------------------------------------------------
     # SQLite keeps one record per process of the locks it holds, and a child inherits the record

@@ -125,7 +125,7 @@ def prepare_all(paths: Mapping[Tier, Path], *, create: bool) -> Attached:
             with translated(paths[tier]):
                 upgrade(paths[tier], version)
     with translated(hot.parent):
-        attached = attach_all(paths, {})
+        attached = attach_all(paths, identities_of(paths))
         try:
             _catch_up(attached, hot)
         except BaseException:
@@ -179,17 +179,20 @@ class Attached:
     """Tiers that are stood in for."""
 
 
-def attach_all(paths: Mapping[Tier, Path], damaged: Mapping[Tier, Identity]) -> Attached:
-    """Open hot for reading and attach the colder tiers; `damaged` names files to do without."""
-    identities = tuple(identity_of(paths[tier]) for tier in TIERS)
+def identities_of(paths: Mapping[Tier, Path]) -> tuple[Identity, ...]:
+    """Say which files lie there now, hot first."""
+    return tuple(identity_of(paths[tier]) for tier in TIERS)
+
+
+def attach_all(paths: Mapping[Tier, Path], identities: tuple[Identity, ...]) -> Attached:
+    """Open hot for reading and attach the colder tiers, but those whose identity is None."""
     connection = connect(paths["hot"])
     try:
         if version_of(connection, paths["hot"]) != len(MIGRATIONS):
             raise missing("hot", paths["hot"])
         lost: list[Tier] = []
         for tier, identity in zip(TIERS[1:], identities[1:], strict=True):
-            known_bad = identity is None or damaged.get(tier) == identity
-            if known_bad or not _attach_whole(connection, tier, paths[tier]):
+            if identity is None or not _attach_whole(connection, tier, paths[tier]):
                 attach(connection, tier, None)
                 lost.append(tier)
         connection.execute(VIEWS)
