@@ -12,9 +12,10 @@ Names load on first use: a process that only needs the version must not pay for 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from ringwood.version import __version__
+
+TYPE_CHECKING = False  # type checkers take this name for true; importing typing would cost more
 
 if TYPE_CHECKING:
     from ringwood.errors import (

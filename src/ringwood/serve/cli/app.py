@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ringwood.errors import RingwoodError
-from ringwood.memory import Memory
 from ringwood.serve.cli import output
 from ringwood.serve.cli.table import COMMANDS, help_text
 from ringwood.version import __version__
+
+if TYPE_CHECKING:
+    from ringwood.memory import Memory
 
 DUE_S = 1.0
 """How long a short command goes on with work that is due, after its answer."""
@@ -47,6 +49,9 @@ class Session:
 
     def memory(self) -> Memory:
         """Open the memory that the options name, in the space of the working directory."""
+        # Only now: numpy and the engine cost ten times what the help of a command does.
+        from ringwood.memory import Memory  # noqa: PLC0415
+
         return Memory.open(
             self.home,
             self.space,
