@@ -1,8 +1,9 @@
 """Sections that only their numbers announce: `1.`, `1.2`, `一、`, `（一）`, `第一章`.
 
-In real notes most short numbered lines are items of a list: 357 of them in 915 notes, against 90
-that body text follows. So a line becomes a heading only as one of a run: short, no sentence, with
-text below it that is not the next number; and only where no Markdown heading divides the text.
+A number alone says little: of 1,013 numbered items in a thousand real files none heads a section,
+and 56 short ones are followed by text only as the last of their list. So a line becomes a heading
+only as one of a run: short, no sentence, with text below it that is not the next number; and only
+where no Markdown heading divides the text.
 """
 
 from __future__ import annotations
