@@ -116,22 +116,30 @@ def _decoded(data: bytes, encoding: str, *, bom: bool) -> Decoded | None:
         return None
     text, repaired = clean(raw)
     repaired += lost
-    if repaired * 3 > len(text) or len(_CONTROL.findall(text)) * 50 > len(text):
+    if repaired > max(4, len(text) // 3) or len(_CONTROL.findall(text)) * 50 > len(text):
         return None
     return Decoded(text, encoding, bom, repaired)
 
 
 def _utf16_without_mark(data: bytes) -> Decoded | None:
-    """Read UTF-16 whose ASCII characters betray its byte order: their high byte is NUL."""
-    if len(data) % 2 or b"\0" not in data[:_SAMPLE]:
+    """Read UTF-16 whose ASCII characters betray its byte order: their high byte is NUL.
+
+    One stray NUL does too; so where NULs are few, the bytes must not read well without them.
+    """
+    sample = data[:_SAMPLE]
+    at_even, at_odd = sample[::2].count(0), sample[1::2].count(0)
+    if len(data) % 2 or bool(at_even) == bool(at_odd):
         return None
-    at_even, at_odd = data[:_SAMPLE:2].count(0), data[1:_SAMPLE:2].count(0)
-    if not at_even or not at_odd:
-        encoding = "utf-16-be" if at_even else "utf-16-le"
-        decoded = _decoded(data, encoding, bom=False)
-        if decoded and not decoded.repaired and not _NOT_TEXT.search(decoded.text):
-            return decoded
+    if (at_even + at_odd) * 4 < len(sample) and _is_utf8(sample.replace(b"\0", b"")):
+        return None
+    decoded = _decoded(data, "utf-16-be" if at_even else "utf-16-le", bom=False)
+    if decoded and not decoded.repaired and not _NOT_TEXT.search(decoded.text):
+        return decoded
     return None
+
+
+def _is_utf8(data: bytes) -> bool:
+    return "\ufffd" not in data.decode("utf-8", "replace")
 
 
 def _is_gb18030(data: bytes) -> bool:

@@ -8,8 +8,8 @@ row. Each holds
 - a pattern with exactly one group, the secret; what it matches around the group stays.
 
 Two habits keep a pattern safe on hostile input and make masking idempotent. Runs are possessive, or
-stop at a character that a trigger begins with, so that no text is read twice over. And a match ends
-where no key can go on, so that what follows looks the same beside the secret and beside its mask.
+stop where another match could begin, so that no text is read over and over. And a match ends where
+no key can go on, so that what follows looks the same beside the secret and beside its mask.
 """
 
 from __future__ import annotations
@@ -17,64 +17,70 @@ from __future__ import annotations
 import functools
 import re
 
-# A key begins at the edge of a run of key characters, or after an escape in raw JSON ("\nghp_...").
-_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
-_REST = r"[A-Za-z0-9_-]*+"
-_END = r"(?![A-Za-z0-9_-])"
+_PRIVATE_KEY = (
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:[^-]|-(?!----)){0,20000}+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{40,}+)++)"  # cut off before its end
+)
 
-# An assigned value is one run without white space. A reference (`${TOKEN}`, `<token>`), a call or
-# subscript (`get_token()`, `env["TOKEN"]`), an address and a placeholder are no secrets; nor, after
-# a colon, is what may be a word of prose, a type or a name: a secret there has a digit or a sign.
-_KEY = r"(?i:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|secret|private)[_-]?key)"
+# A key begins at the edge of a run of key characters, or after an escape in raw JSON ("\nghp_..."),
+# and takes the rest of the run with it; five hyphens are the edge of a private key.
+_START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=-----))"
+_ANY = r"(?:[A-Za-z0-9_]|-(?!----))"
+_KEYS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("aws access key", ("akia", "asia"), r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("github token", ("gh",), rf"gh[opsur]_[A-Za-z0-9]{{36,}}+{_ANY}*+"),
+    ("github token", ("github_pat_",), rf"github_pat_[A-Za-z0-9_]{{40,}}+{_ANY}*+"),
+    ("gitlab token", ("glpat-",), rf"glpat-{_ANY}{{20,}}+"),
+    ("slack token", ("xox",), rf"xox[abeoprs]-{_ANY}{{10,}}+"),
+    ("api key", ("sk-",), rf"sk-(?=[A-Za-z_-]*+[0-9]){_ANY}{{20,}}+"),
+    ("google api key", ("aiza",), rf"AIza{_ANY}{{35,}}+"),
+    ("huggingface token", ("hf_",), rf"hf_[A-Za-z0-9]{{30,}}+{_ANY}*+"),
+    ("jwt", ("eyj",), rf"eyJ{_ANY}{{8,}}+\.eyJ{_ANY}{{8,}}+\.{_ANY}*+"),
+)
+
+# An assigned value is one run without white space. A key of a known kind goes under its own name. A
+# reference (`${TOKEN}`, `<token>`), a call or subscript (`get_token()`, `env["TOKEN"]`), an address
+# and a placeholder are no secrets; nor, after a colon, is what may be a word of prose, a type or a
+# name: a secret there has a digit or a sign.
+_WORD = (
+    r"(?i:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|secret|private)[_-]?key)"
+)
+_WORD_HINTS = ("passw", "passphrase", "secret", "token", "key")
 _ASSIGN = r"\\?[\"']?[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}"
 _CHAR = r"[!#-%&*+\--:=?-Z^_a-z|~\\@]"
+_NO_KEY = rf"(?!-----|{'|'.join(pattern for _, _, pattern in _KEYS)})"
 _NO_REFERENCE = r"(?!\$[{(A-Z]|[<{%]|https?:|[xX*.]{3}|(?i:your[-_ ]))"
 _NO_CODE = r"(?![A-Za-z_][\w.]*+[(\[])"
-_NO_WORD = rf"(?![A-Za-z_./-]*+(?!{_CHAR}))"
+_NO_PROSE = rf"(?![A-Za-z_./-]*+(?!{_CHAR}))"
 _NO_TYPE = (
     r"(?!(?i:string|text|number|bytes|null|none|true|false|required|optional|hidden"
     r"|password|secret|token)[\"'\\])"
 )
-_VALUE = _NO_REFERENCE + _NO_CODE + rf"({_CHAR}{{6,}}(?<![.:\\]))"
+_QUOTED = rf"{_NO_KEY}{_NO_REFERENCE}{_NO_TYPE}([^\"'\s\\]{{4,}}+)(?=\\?[\"'])"
+_BARE = rf"{_NO_KEY}{_NO_REFERENCE}{_NO_CODE}({_CHAR}{{4,}}(?<![.:\\]))"
 _ALONE = rf"(?={_CHAR}{{6,}}+(?:[\s\"']|$))"  # `KEY=value` as a shell or a URL has it
 
-_WORDS = ("passw", "passphrase", "secret", "token", "key")
-_QUOTED = r"([^\"'\s\\]{4,}+)(?=\\?[\"'])"
-
 RULES: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (
-        "private key",
-        ("private key",),
-        r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:(?:[^-]|-(?!----)){0,20000}+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-        r"|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{40,}+)++))",
-    ),
+    ("private key", ("private key",), f"({_PRIVATE_KEY})"),
     (
         "credentials in url",
         ("://",),
         r"://[^\s/:@\"'<>]{0,128}+:(?!\$\{|<|\{|\*{3})([^\s/@\"'<>]++)(?=@)",
     ),
-    ("aws access key", ("akia", "asia"), _START + r"((?:AKIA|ASIA)[A-Z0-9]{16})" + _END),
-    ("github token", ("gh",), _START + r"(gh[opsur]_[A-Za-z0-9]{36,}+" + _REST + ")"),
-    ("github token", ("github_pat_",), _START + r"(github_pat_[A-Za-z0-9_]{40,}+" + _REST + ")"),
-    ("gitlab token", ("glpat-",), _START + r"(glpat-[A-Za-z0-9_-]{20,}+)"),
-    ("slack token", ("xox",), _START + r"(xox[abeoprs]-[A-Za-z0-9-]{10,}+" + _REST + ")"),
-    ("api key", ("sk-",), _START + r"(sk-(?=[A-Za-z_-]*+[0-9])[A-Za-z0-9_-]{20,}+)"),
-    ("google api key", ("aiza",), _START + r"(AIza[A-Za-z0-9_-]{35,}+)"),
-    ("huggingface token", ("hf_",), _START + r"(hf_[A-Za-z0-9]{30,}+" + _REST + ")"),
+    *((name, hints, f"{_START}({pattern})") for name, hints, pattern in _KEYS),
+    ("secret", _WORD_HINTS, rf"{_WORD}{_ASSIGN}\\?[\"']{_QUOTED}"),
     (
-        "jwt",
-        ("eyj",),
-        _START + r"(eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]*+)",
+        "secret",
+        _WORD_HINTS,
+        rf"{_WORD}(?:=(?!=){_ALONE}|{_ASSIGN}{_NO_PROSE})(?={_CHAR}{{6}}){_BARE}",
     ),
-    ("secret", _WORDS, _KEY + _ASSIGN + r"\\?[\"']" + _NO_REFERENCE + _NO_TYPE + _QUOTED),
-    ("secret", _WORDS, rf"{_KEY}(?:=(?!=){_ALONE}|{_ASSIGN}{_NO_WORD}){_VALUE}"),
     (
         "secret",
         ("密码", "口令", "令牌", "密钥"),
         r"(?:(?:密码|口令)[ \t]{0,8}[：:=]"
-        rf"|(?:令牌|密钥)[ \t]{{0,8}}(?:=|[：:][ \t]{{0,8}}{_NO_WORD}))"
-        rf"[ \t]{{0,8}}[\"'“「]?{_NO_REFERENCE}{_NO_CODE}({_CHAR}{{4,}}(?<![.:\\]))",
+        rf"|(?:令牌|密钥)[ \t]{{0,8}}(?:=|[：:][ \t]{{0,8}}{_NO_PROSE}))"
+        rf"[ \t]{{0,8}}[\"'“「]?{_BARE}",
     ),
 )
 """Every rule: the mask's name, its hints, its pattern."""
