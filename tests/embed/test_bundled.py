@@ -25,6 +25,11 @@ NOTES = [
     "夜间备份失败是因为磁盘满了。",
     "Rotate the access token when a contractor leaves.",
 ]
+IN_A_THREAD = """
+texts = ["a note that takes a while"] * 5_000
+threading.Thread(target=embedder.embed_passages, args=(texts,), daemon=True).start()
+time.sleep(0.2)
+"""
 MANY = [f"{note} Note number {number}." for number in range(50) for note in NOTES]
 
 
@@ -269,16 +274,18 @@ def test_a_forked_child_embeds_with_a_worker_of_its_own(own: BundledEmbedder) ->
     assert worker_of(own) == parents_worker
 
 
-def test_a_child_forked_while_another_thread_has_the_turn_embeds() -> None:
-    code = """
+@pytest.mark.parametrize("beside", ["", IN_A_THREAD], ids=["idle", "busy"])
+def test_a_forked_child_embeds_though_a_thread_it_does_not_have_holds_the_turn(
+    beside: str,
+) -> None:
+    code = f"""
 import os, signal, threading, time, warnings
 from ringwood.embed.bundled import BundledEmbedder
 # Newer Pythons warn of a fork beside threads, which is what this is about.
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 embedder = BundledEmbedder()
 embedder.embed_query("warm")
-threading.Thread(target=embedder.embed_passages, args=(["a note"] * 400,), daemon=True).start()
-time.sleep(0.2)
+{beside}
 child = os.fork()
 if child == 0:
     signal.alarm(20)
@@ -295,21 +302,21 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert done.stderr == b"", "the child lets go of the parent's worker in order"
 
 
-@pytest.mark.parametrize(
-    "work", ['embedder.embed_passages(["a note that takes a while"] * 5_000)', "time.sleep(60)"]
-)
-def test_the_worker_dies_with_its_parent_though_a_forked_child_lives(work: str) -> None:
+@pytest.mark.parametrize("beside", ["", IN_A_THREAD], ids=["idle", "busy"])
+def test_the_worker_dies_with_its_parent_though_a_forked_child_lives(beside: str) -> None:
     code = f"""
-import os, time
+import os, threading, time, warnings
 from ringwood.embed.bundled import BundledEmbedder
+warnings.simplefilter("ignore")
 embedder = BundledEmbedder()
 embedder.embed_query("warm")
+{beside}
 child = os.fork()
 if child == 0:
     time.sleep(60)
     os._exit(0)
 print(embedder.worker_pid, child, flush=True)
-{work}
+time.sleep(60)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
