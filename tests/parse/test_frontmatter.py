@@ -81,6 +81,7 @@ def test_empty_values_are_left_out() -> None:
         "# only a remark",
         "",
         "a: " + "x" * MAX_CHARS,
+        "a: " + "x" * (MAX_CHARS - 11) + "\n---x",
     ],
 )
 def test_what_is_no_plain_mapping_is_no_front_matter(block: str) -> None:

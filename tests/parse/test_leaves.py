@@ -57,6 +57,11 @@ def test_a_table_keeps_its_header_in_the_first_piece_only() -> None:
     assert [piece.text for piece in pieces] == ["| a |\n|---|\n| b |", "| c |\n| d |"]
 
 
+def test_code_of_blank_lines_is_one_empty_piece() -> None:
+    text = "```\n" + "\n" * 50 + "```"
+    assert cut(text, 20) == [Piece((0, len(text)), "")]
+
+
 def test_code_in_containers_keeps_its_own_indent() -> None:
     text = "> - ~~~\n>   if x:\n>       y > z\n>\n>   > w\n>   ~~~\n"
     (quote,) = parse_blocks(text)

@@ -43,10 +43,8 @@ def test_a_heading_path_is_an_address() -> None:
 def test_a_section_spans_what_lies_below_and_owns_its_heading() -> None:
     document = parse_document(OPTOGENETICS)
     art = node(document, "/art")
-    assert OPTOGENETICS[slice(*art.span)].splitlines()[::8] == ["## Art"]
-    assert OPTOGENETICS[slice(*art.span)].endswith(
-        "### Biological display\n\nA dish of cells shows an image."
-    )
+    below = OPTOGENETICS[OPTOGENETICS.index("## Art") : OPTOGENETICS.index("\n\n## Risks")]
+    assert OPTOGENETICS[slice(*art.span)] == below
     assert OPTOGENETICS[slice(*art.own)] == "## Art"
     assert document.nodes[0].span == (0, len(OPTOGENETICS))
     assert OPTOGENETICS[slice(*document.nodes[0].own)] == "# Optogenetics and bio-display"
@@ -166,3 +164,17 @@ def test_line_ends_change_positions_only(line_end: str) -> None:
 
     text = f"---\ntags: [a, b]\n---\n{OPTOGENETICS}\n- a\n  b\n\n```\nc\n```\n\n> d\n> e\n"
     assert without_places(text.replace("\n", line_end)) == without_places(text)
+
+
+def test_a_paragraph_right_above_a_rule_is_a_paragraph_not_a_title() -> None:
+    text = "A sentence that goes on. " * 10 + "\n---\n\nmore\n"
+    first, second = parse_document(text).nodes[1:]
+    assert (first.kind, first.text) == ("paragraph", ("A sentence that goes on. " * 10).strip())
+    assert second.text == "more"
+
+
+def test_titles_have_an_end() -> None:
+    long = "word " * 1_000
+    document = parse_document(f"- # {long}\n  {long}\n", title=long)
+    assert max(len(node.title) for node in document.nodes) == 200
+    assert len(document.title) == 200

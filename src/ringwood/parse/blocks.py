@@ -24,11 +24,12 @@ MAX_PADDED_CELLS = 20_000
 more; a text that needs more is read without tables, its rows as paragraphs.
 
 The parser pads every short row to the width of its header: 10 kB of text become half a million
-events, 1 MB a gigabyte. Of 180 real files none needs more than 100 cells.
+events, 1 MB a gigabyte. None of a thousand real files needs more than 20 cells.
 """
 
 _OPTIONS = pyromark.Options.ENABLE_GFM | pyromark.Options.ENABLE_FOOTNOTES
 _OPTIONS |= pyromark.Options.ENABLE_TASKLISTS
+_WITH_TABLES = _OPTIONS | pyromark.Options.ENABLE_TABLES
 
 _Event = tuple[str, Any, int, int]
 """Name, value (a union of 25 shapes, of which `_Builder` reads a few), and a range in bytes."""
@@ -80,9 +81,9 @@ def parse_blocks(text: str, *, max_depth: int = 32) -> list[Block]:
     them as one paragraph. A text of very ragged tables (`MAX_PADDED_CELLS`) is read without tables.
     """
     readable = _UNREADABLE.sub(lambda match: "\n" if match[0] == "\r" else "\ufffd", text)
-    tables = pyromark.Options.ENABLE_TABLES if _has_bounded_tables(readable) else 0
+    options = _WITH_TABLES if _has_bounded_tables(readable) else _OPTIONS
     builder = _Builder(readable, max_depth)
-    builder.read(_events(readable, _OPTIONS | tables))
+    builder.read(_events(readable, options))
     return builder.blocks
 
 

@@ -19,7 +19,7 @@ import yaml
 from ringwood.parse.paths import one_line
 
 MAX_CHARS = 64_000
-"""Longer front matter is text: real ones are under 2 kB, and the YAML scanner is slow."""
+"""Longer front matter is text: in real files it ends below 3 kB, and the YAML scanner is slow."""
 MAX_DEPTH = 8
 """Collections nested deeper make front matter text; real ones hold two levels."""
 
@@ -60,8 +60,8 @@ def read_front_matter(text: str) -> FrontMatter:
     opening = _OPENING.match(text)
     if opening is None:
         return FrontMatter()
-    closing = _CLOSING[opening[1]].search(text, opening.end(), MAX_CHARS)
-    if closing is None:
+    closing = _CLOSING[opening[1]].search(text, opening.end())
+    if closing is None or closing.end() > MAX_CHARS:
         return FrontMatter()
     inner = text[opening.end() : closing.start()]
     try:

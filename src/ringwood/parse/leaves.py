@@ -39,12 +39,12 @@ def leaf_pieces(text: str, block: Block, max_chars: int) -> list[Piece]:
     if len(body.text) <= max_chars:
         return [Piece(block.span, body.text)]
     cut = _line_pieces if block.kind in ("code", "table") else _sentence_pieces
-    ranges = list(cut(body, max_chars))
+    ranges = list(cut(body, max_chars)) or [(0, 0)]
     starts = [block.span[0], *(body.source(start) for start, _ in ranges[1:])]
     ends = [*(body.source(end - 1) + 1 for _, end in ranges[:-1]), block.span[1]]
-    words = [body.text[start:end] for start, end in ranges]
     return [
-        Piece(own, word) for own, word in zip(zip(starts, ends, strict=True), words, strict=True)
+        Piece((first, last), body.text[start:end])
+        for first, last, (start, end) in zip(starts, ends, ranges, strict=True)
     ]
 
 

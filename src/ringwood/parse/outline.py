@@ -89,7 +89,7 @@ def number_sections(text: str, blocks: list[Block]) -> list[Block]:
 
 def _undivided(blocks: list[Block]) -> Iterator[Span]:
     """Yield the index ranges of blocks that stand under one heading, or none, without another."""
-    divides = [-1, *(i for i, block in enumerate(blocks) if block.kind == "heading"), len(blocks)]
+    divides = [-1, *(i for i, block in enumerate(blocks) if block.level), len(blocks)]
     for before, after in pairwise(divides):
         above = blocks[before].level if before >= 0 else 0
         if after == len(blocks) or blocks[after].level <= above:
@@ -105,8 +105,8 @@ def _lines(text: str, block: Block, index: int) -> Iterator[_Line | None]:
         first, *rest = (match.span() for match in _LINE.finditer(text, *block.span))
         line = _numbered_line(text, first, index, item=True)
         alone = len(block.children) == 1 and block.children[0].kind == "paragraph"
-        # Text at the margin belongs to the item by grace only: "lazy continuation".
-        if line is not None and not (alone and not (rest and text[rest[0][0]].isspace())):
+        indented = bool(rest) and text[rest[0][0]].isspace()  # else it belongs to the item by grace
+        if line is not None and (indented or not alone):
             line = replace(line, short=False)
         yield line
         if rest:

@@ -8,10 +8,10 @@ becomes leaves. Then names are given, from the root down.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ringwood.parse.blocks import Block, parse_blocks
+from ringwood.parse.blocks import Block, BlockKind, parse_blocks
 from ringwood.parse.frontmatter import read_front_matter
 from ringwood.parse.leaves import Piece, leaf_pieces, leaf_text
 from ringwood.parse.outline import number_sections
@@ -31,8 +31,8 @@ class ParseOptions:
     """Length of a section's text, heading and direct paragraphs. More than a leaf, so that a short
     section is whole; bounded, because what comes first says what a section is about."""
     max_depth: int = 32
-    """Items and quotes nested deeper become one leaf. Real notes nest six deep; a line of `- - -`
-    nests a million."""
+    """Items and quotes nested deeper become one leaf. A thousand real files nest five deep; a line
+    of `- - -` nests half a million."""
     max_path_parts: int = 12
     """Parts of a path, the document's own counted. Deeper nodes hang below the last ancestor that
     has room, so that a path stays one that people can read and file systems take."""
@@ -42,6 +42,20 @@ class ParseOptions:
 
 
 DEFAULTS = ParseOptions()
+
+MAX_TITLE_CHARS = 200
+"""A longer heading is a paragraph: in a thousand real files headings end at 130, and a text right
+above a `---` line is a heading to CommonMark. Other titles are clipped here."""
+
+_KINDS: Mapping[BlockKind, Kind] = {
+    "heading": "paragraph",  # in a container, or too long for a title
+    "paragraph": "paragraph",
+    "html": "paragraph",
+    "code": "code",
+    "table": "table",
+    "item": "item",
+    "quote": "quote",
+}
 
 _SAID = frozenset({"title", "date", "created"})
 """Front matter that the root's title and stamps say already."""
@@ -116,7 +130,8 @@ def parse_document(
     """
     front = read_front_matter(text)
     below = "\n" * front.end + text[front.end :]
-    blocks = number_sections(text, parse_blocks(below, max_depth=options.max_depth))
+    blocks = [_bounded(block) for block in parse_blocks(below, max_depth=options.max_depth)]
+    blocks = number_sections(text, blocks)
     lead = _leading_h1(blocks)
     given = one_line(title or "") or front.title or ""
     if lead is not None and given and _folded(given) != _folded(lead.title):
@@ -126,6 +141,7 @@ def parse_document(
     tree.add_blocks(blocks if lead is None else blocks[1:])
     first = next((draft.title for draft in tree.drafts if draft.title), UNTITLED)
     name = given or (lead.title if lead is not None else "") or one_line(stem or "") or first
+    name = clip(name, MAX_TITLE_CHARS)
     return ParsedDocument(
         title=name,
         slug=slug(name, options.max_slug_chars),
@@ -133,6 +149,11 @@ def parse_document(
         meta=front.meta,
         nodes=tuple(tree.nodes(name, front.meta)),
     )
+
+
+def _bounded(block: Block) -> Block:
+    """Take the level, and so the section, from a heading that is no title."""
+    return replace(block, level=0) if len(block.title) > MAX_TITLE_CHARS else block
 
 
 def _leading_h1(blocks: list[Block]) -> Block | None:
@@ -164,7 +185,7 @@ class _Tree:
     def add_blocks(self, blocks: list[Block]) -> None:
         """Hang the top-level blocks, and all they hold, below the sections they stand in."""
         for block in blocks:
-            if block.kind == "heading":
+            if block.level:
                 self._close_sections(block.level, block.span[0])
                 self._add_section(block, self._section())
             else:
@@ -199,7 +220,7 @@ class _Tree:
 
     def _add_container(self, block: Block, words: Block, parent: int, *, leaf: bool) -> int:
         """Add an item or quote with its first paragraph; return where what it holds hangs."""
-        kind: Kind = "item" if block.kind == "item" else "quote"
+        kind = _KINDS[block.kind]
         first, *more = self._pieces(words)
         own = (block.span[0], first.own[1]) if leaf else first.own
         index = self._add(kind, parent, Piece(own, first.text), words.title)
@@ -209,16 +230,14 @@ class _Tree:
         return index
 
     def _add_leaf(self, block: Block, parent: int) -> None:
-        kind: Kind = "table" if block.kind == "table" else "code"
-        kind = kind if block.kind in ("table", "code") else "paragraph"
         for piece in self._pieces(block):
-            self._add(kind, parent, piece)
+            self._add(_KINDS[block.kind], parent, piece)
 
     def _pieces(self, block: Block) -> list[Piece]:
         return leaf_pieces(self._text, block, self._options.max_leaf_chars)
 
     def _add(self, kind: Kind, parent: int, piece: Piece, title: str = "") -> int:
-        name = title or first_words(piece.text)
+        name = clip(title, MAX_TITLE_CHARS) or first_words(piece.text)
         if kind in ("paragraph", "item"):
             self._tell(self.drafts[parent], piece.text)
         self.drafts.append(_Draft(parent, kind, name, piece.own, piece.text, *piece.own))
