@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -30,7 +30,7 @@ from ringwood.engine.sqlite.gate import Gate, gate_for
 from ringwood.engine.sqlite.tier import TierWriter, number_of_space
 from ringwood.engine.sqlite.tiers import TiersReader
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
-from ringwood.errors import UsageError
+from ringwood.errors import StorageError, UsageError
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
@@ -39,6 +39,9 @@ _MAX_IDLE_READERS = 8
 """Connections kept open between readings."""
 _CHECKPOINT_TIMEOUT_S = 0.2
 """How long erasing waits for readers before it leaves the log for later."""
+
+_CLOSING_TIMEOUT_S = 0.1
+"""How long closing waits for a writer of this process, which else closes its connections itself."""
 
 _OPTIMISE_WORDS = "INSERT INTO words (words) VALUES ('optimize')"
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
@@ -71,21 +74,26 @@ def open_engine(
             raise no_home(home_dir)
         files.make_directory(home_dir)
     gate = gate_for(home_dir / "write.lock")
-    gate.acquire(BUSY_TIMEOUT_S)
-    try:
-        attached = files.prepare_all(paths, create=create)
-    finally:
-        gate.release()
+    attached = files.open_current(paths)
+    if attached is None:
+        gate.acquire(BUSY_TIMEOUT_S)
+        try:
+            files.make_current(paths, create=create)
+        finally:
+            gate.release()
     return SqliteEngine(paths, gate, attached)
 
 
 class SqliteEngine:
     """An `Engine` over SQLite files. Safe from several threads, and in a forked child."""
 
-    def __init__(self, paths: Mapping[Tier, Path], gate: Gate, attached: Attached) -> None:
+    def __init__(
+        self, paths: Mapping[Tier, Path], gate: Gate, attached: Attached | None = None
+    ) -> None:
         self._paths = paths
         self._start(gate)
-        self._idle.append(attached)
+        if attached is not None:
+            self._idle.append(attached)
         _engines.add(self)
 
     def _start(self, gate: Gate) -> None:
@@ -191,6 +199,8 @@ class SqliteEngine:
         try:
             yield
         finally:
+            if self._closed:
+                self._close_writers()
             gate.release()
 
     def _writer(self, tier: Tier) -> apsw.Connection:
@@ -240,15 +250,17 @@ class SqliteEngine:
     # -- the rest ------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close every connection; one that is reading closes when it is done. Idempotent."""
+        """Close every connection; one that is in use closes when it is done. Idempotent."""
+        _engines.discard(self)
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
             self._copies.clear()
         for attached in idle:
             attached.connection.close()
-        with self._gated(time.monotonic() + BUSY_TIMEOUT_S):
+        if self._gate.try_turn(_CLOSING_TIMEOUT_S):
             self._close_writers()
+            self._gate.end_turn()
 
     def _close_writers(self) -> None:
         for _, connection in self._writers.values():
@@ -289,7 +301,7 @@ class SqliteEngine:
         for attached in self._idle:
             attached.connection.close()
         self._idle.clear()
-        self._holds_turn = self._gate.try_turn()
+        self._holds_turn = self._gate.try_turn(0.0)
         if self._holds_turn:
             self._close_writers()
 
@@ -301,28 +313,29 @@ class SqliteEngine:
     def _after_fork_in_child(self) -> None:
         if self._writers:
             _leaked.append(self._writers)
-        closed = self._closed
-        self._start(gate_for(self._gate.path))
-        self._closed = closed
+        with suppress(StorageError):  # a home that is gone says so when it is used
+            self._start(gate_for(self._gate.path))
 
 
 _engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
+_forking: list[SqliteEngine] = []
 _leaked: list[object] = []
 
 
 def _before_fork() -> None:
-    for engine in list(_engines):
+    _forking.extend(_engines)
+    for engine in _forking:
         engine._before_fork()
 
 
 def _after_fork_in_parent() -> None:
-    for engine in list(_engines):
-        engine._after_fork_in_parent()
+    while _forking:
+        _forking.pop()._after_fork_in_parent()
 
 
 def _after_fork_in_child() -> None:
-    for engine in list(_engines):
-        engine._after_fork_in_child()
+    while _forking:
+        _forking.pop()._after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -19,11 +19,13 @@ from ringwood.engine.sqlite.connection import (
     identity_of,
     inspect,
     is_damage,
+    meaning_of,
     no_home,
     transaction,
     translated,
     upgrade,
 )
+from ringwood.engine.sqlite.rows import Row
 from ringwood.engine.sqlite.schema import MIGRATIONS, VIEWS, version_of
 from ringwood.errors import HomeError, StorageError
 from ringwood.types import TIERS, Tier
@@ -105,66 +107,89 @@ def missing(tier: Tier, path: Path) -> StorageError:
     )
 
 
-def prepare_all(paths: Mapping[Tier, Path], *, create: bool) -> Attached:
-    """Make what has never been made, bring the rest up to date, and open it. The gate is held.
+def open_current(paths: Mapping[Tier, Path]) -> Attached | None:
+    """Open files that are as they should be; None when there is something to do first.
+
+    Takes no lock: who only reads never waits for a writer.
+    """
+    versions = _versions_of(paths)
+    if not versions.get("hot") or any(map(_is_old, versions.values())):
+        return None
+    with translated(paths["hot"].parent):
+        attached = attach_all(paths, identities_of(paths))
+        if not any(_unknown_to_hot(attached)):
+            return attached
+        attached.connection.close()
+        return None
+
+
+def make_current(paths: Mapping[Tier, Path], *, create: bool) -> None:
+    """Make what has never been made and bring the rest up to date. The gate is held.
 
     The hot file is made last: where it is, the others have been. A colder file that is gone then
     stays gone, since making it again would turn a disk that is not mounted into a lost memory.
     """
     hot = paths["hot"]
-    versions = {tier: _version_at(tier, path) for tier, path in paths.items() if exists(path)}
+    versions = _versions_of(paths)
     if not versions.get("hot"):
         if not create:
             raise no_home(hot.parent)
         for tier in reversed(TIERS):
             if tier == "hot" or tier not in versions:
                 create_database(paths[tier])
-                versions[tier] = len(MIGRATIONS)
     for tier, version in versions.items():
-        if version and version < len(MIGRATIONS):
+        if version and _is_old(version):
             with translated(paths[tier]):
                 upgrade(paths[tier], version)
     with translated(hot.parent):
-        attached = attach_all(paths, identities_of(paths))
-        try:
-            _catch_up(attached, hot)
-        except BaseException:
-            attached.connection.close()
-            raise
-    return attached
+        _catch_up(paths)
+
+
+def _versions_of(paths: Mapping[Tier, Path]) -> dict[Tier, int | None]:
+    """Read the versions of the files that are there; None: damaged. Touches nothing."""
+    return {tier: _version_at(tier, path) for tier, path in paths.items() if exists(path)}
 
 
 def _version_at(tier: Tier, path: Path) -> int | None:
-    """Read a file's version before anything is touched; None for a colder one that is damaged."""
     try:
         return inspect(path)
     except apsw.Error as error:
         if tier == "hot" or not _is_lost(error):
-            with translated(path):
-                raise
+            raise meaning_of(error, path) from error
         _log.warning("the %s tier cannot be read: going on without it", tier)
         return None
 
 
-def _catch_up(attached: Attached, hot: Path) -> None:
-    """See that hot knows every id and space that a colder file holds, whatever became of hot."""
-    query = attached.connection.execute
-    present = [tier for tier in TIERS if tier not in attached.missing]
-    largest = [query(_LARGEST[tier]).get for tier in present]
-    needed = {
-        name: 1 + max(row[column] or 0 for row in largest)
-        for column, name in enumerate(("document", "node", "space"))
-    }
-    behind = {name: i for name, i in needed.items() if i > query(_NEXT, (name,)).get}
-    spaces = {row for tier in present for row in query(_SPACES[tier])}
-    unknown = spaces - set(query(_SPACES["hot"]))
-    if behind or unknown:
+def _is_old(version: int | None) -> bool:
+    return bool(version) and version != len(MIGRATIONS)
+
+
+def _catch_up(paths: Mapping[Tier, Path]) -> None:
+    """Teach hot the ids and spaces that the colder files hold, whatever became of it."""
+    attached = attach_all(paths, identities_of(paths))
+    with closing(attached.connection):
+        behind, spaces = _unknown_to_hot(attached)
+    if behind or spaces:
         with (
-            closing(connect(hot)) as connection,
+            closing(connect(paths["hot"])) as connection,
             transaction(connection, timeout_s=BUSY_TIMEOUT_S),
         ):
             connection.executemany(_ADVANCE, [(i, name) for name, i in behind.items()])
-            connection.executemany(_RESTORE_SPACE, sorted(unknown))
+            connection.executemany(_RESTORE_SPACE, sorted(spaces))
+
+
+def _unknown_to_hot(attached: Attached) -> tuple[dict[str, int], set[Row]]:
+    """Find counters that lag behind what is stored, with their due values, and missing spaces."""
+    query = attached.connection.execute
+    present = [tier for tier in TIERS if tier not in attached.missing]
+    largest = [query(_LARGEST[tier]).get for tier in present]
+    due = {
+        name: 1 + max(row[column] or 0 for row in largest)
+        for column, name in enumerate(("document", "node", "space"))
+    }
+    behind = {name: i for name, i in due.items() if i > query(_NEXT, (name,)).get}
+    spaces = {row for tier in present for row in query(_SPACES[tier])}
+    return behind, spaces - set(query(_SPACES["hot"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,9 @@ class Gate:
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
         self._turn.release()
 
-    def try_turn(self) -> bool:
-        """Keep this process's other threads from writing, if none of them is at it."""
-        return self._turn.acquire(blocking=False)
+    def try_turn(self, timeout_s: float) -> bool:
+        """Keep this process's other threads from writing, unless one of them is at it."""
+        return self._turn.acquire(timeout=timeout_s)
 
     def end_turn(self) -> None:
         """Let this process's threads write again."""

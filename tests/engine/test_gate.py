@@ -1,0 +1,192 @@
+"""Writers wait for each other, in turn and not for ever; readers wait for nobody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.engine.making import found, store
+
+from ringwood.engine.base import Engine
+from ringwood.engine.sqlite import open_engine
+from ringwood.errors import BusyError
+
+HOLD = """
+import sys
+from pathlib import Path
+from ringwood.engine.sqlite import open_engine
+engine = open_engine(Path(sys.argv[1]), create=False)
+with engine.writing() as writer:
+    writer.set_meta("holder", "in")
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+WRITE_MANY = """
+import sys
+from pathlib import Path
+from ringwood.engine.sqlite import open_engine
+engine = open_engine(Path(sys.argv[1]), create=False)
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(int(sys.argv[3])):
+    with engine.writing() as writer:
+        writer.set_meta(f"{sys.argv[2]}.{i}", "done")
+engine.close()
+"""
+
+
+@contextmanager
+def another_writer(home: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that is in the middle of a transaction until its input ends."""
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    try:
+        yield holder
+    finally:
+        holder.communicate("\n", timeout=20)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, 0.2])
+def test_a_writer_gives_up_in_time_when_another_process_writes(
+    home: Path, engine: Engine, timeout_s: float
+) -> None:
+    with another_writer(home):
+        started = time.monotonic()
+        with pytest.raises(BusyError) as caught, engine.writing(timeout_s=timeout_s) as writer:
+            writer.set_meta("k", "v")
+        assert time.monotonic() - started >= timeout_s
+        assert caught.value.mend
+        with pytest.raises(BusyError), engine.writing("cold", timeout_s=timeout_s) as writer:
+            writer.count_access([1])
+        with engine.reading() as reader:  # and reading goes on, from before
+            assert reader.meta("holder") is None
+    with engine.reading() as reader:
+        assert reader.meta("holder") == "in"
+    store(engine, "afterwards")
+
+
+def test_opening_and_reading_wait_for_no_writer(home: Path, engine: Engine) -> None:
+    store(engine, "alpha")
+    with another_writer(home) as holder:
+        second = open_engine(home, create=False)
+        assert found(second, "alpha") != ()
+        assert holder.poll() is None  # it was writing all the while
+        second.close()
+
+
+def test_a_writer_that_gave_up_does_not_keep_the_gate(home: Path, engine: Engine) -> None:
+    """The thread that still waits for the file lets it go at once when it gets it."""
+    for _ in range(3):
+        with another_writer(home), pytest.raises(BusyError), engine.writing(timeout_s=0.01):
+            pass
+    with another_writer(home):
+        pass
+    store(engine, "mine")
+
+
+def test_a_writer_gives_up_in_time_when_another_thread_writes(engine: Engine) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with engine.writing():
+            entered.set()
+            leave.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert entered.wait(20)
+    with pytest.raises(BusyError), engine.writing(timeout_s=0.05):
+        pass
+    leave.set()
+    holder.join()
+    store(engine, "afterwards")
+
+
+def test_a_program_that_knows_no_gate_is_waited_for_too(home: Path, engine: Engine) -> None:
+    other = apsw.Connection(str(home / "memory.db"))
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(BusyError), engine.writing(timeout_s=0.05):
+        pass
+    threading.Timer(0.2, other.execute, ["ROLLBACK"]).start()
+    store(engine, "in the end")
+    assert found(engine, "end") != ()
+    other.close()
+
+
+def test_two_engines_on_one_home_take_turns(home: Path, engine: Engine) -> None:
+    """Record locks belong to the process: nothing but the shared gate keeps these two apart."""
+    second = open_engine(home, create=False)
+    with engine.writing() as writer:
+        writer.set_meta("k", "first")
+        with pytest.raises(BusyError), second.writing(timeout_s=0.05):
+            pass
+    second.close()  # closing may not drop the lock of the first either
+    with engine.writing():
+        busy = subprocess.run(
+            [sys.executable, "-c", HOLD.replace(".writing()", ".writing(timeout_s=0)"), str(home)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert "BusyError" in busy.stderr
+
+
+@pytest.mark.slow
+def test_eight_processes_get_fair_turns(home: Path, engine: Engine) -> None:
+    writes = 60
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITE_MANY, str(home), str(number), str(writes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(8)
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    times = [0.0] * len(started)
+
+    def run(number: int) -> None:
+        started[number].communicate("\n", timeout=120)
+        times[number] = time.monotonic()
+
+    begun = time.monotonic()
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(started))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [process.returncode for process in started] == [0] * len(started)
+    with engine.reading() as reader:
+        done = [reader.meta(f"{n}.{i}") for n in range(len(started)) for i in range(writes)]
+    assert done == ["done"] * len(done)
+    taken = sorted(moment - begun for moment in times)
+    assert taken[0] / taken[-1] > 0.5  # unfair turns let the first finish in a fraction
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_the_gate_is_free_again_when_its_holder_is_killed(home: Path, engine: Engine) -> None:
+    with another_writer(home) as holder:
+        holder.kill()
+        holder.wait()
+        store(engine, "next")
+    with engine.reading() as reader:
+        assert reader.meta("holder") is None
