@@ -71,7 +71,7 @@ class Embedder(Protocol):
         """Embed texts to be found. Rows unit length, in the order given; `[]` gives `[0, d]`."""
 
     def embed_query(self, text: str, *, timeout_s: float | None = None) -> FloatVector:
-        """Embed a question, before any waiting passages. float32[d], unit length.
+        """Embed a question; it does not wait for passages. float32[d], unit length.
 
         Raises:
             EmbedderError: also when no answer came within `timeout_s`.

@@ -1,7 +1,11 @@
-"""The default embedder: a model that came in a wheel, in a process of its own.
+"""The default embedder: a model that came in a wheel, in processes of its own.
 
 The model never loads here. A child forked from a process that has used it would hang for ever, and
 a process can be killed, run at low priority, and die alone.
+
+There are two: one for passages, which steps back for everything else, and one for queries, which
+does not wait for it. In a single one a query waited for the batch under way, 0.6 s in the median
+and 1.2 s at worst on a busy machine. The weights are mapped memory that both share.
 """
 
 from __future__ import annotations
@@ -15,19 +19,14 @@ import numpy as np
 
 from ringwood.embed import pieces, providers, shipped
 from ringwood.embed.base import Anchors, FloatRows, FloatVector, Means
-from ringwood.embed.process import ModelProcess, worker_command
-from ringwood.embed.turns import Turns
-from ringwood.errors import EmbedderError
-
-_FIRST_PAUSE_S = 0.5  # after the second failure in a row; doubled with each further one
-_LONGEST_PAUSE_S = 60.0
+from ringwood.embed.lane import Lane
+from ringwood.embed.process import worker_command
 
 
 class BundledEmbedder:
     """Embeds with the model package of this platform. Safe from several threads, and over a fork.
 
-    The worker starts with the first text and ends with `close`, or with this process. Requests go
-    to it one at a time, queries first.
+    A worker starts with the first text of its kind and ends with `close`, or with this process.
     """
 
     name = "bundled"
@@ -46,17 +45,11 @@ class BundledEmbedder:
             EmbedderError: when no model package is installed.
         """
         self._provider = providers.installed() if provider is None else provider
-        self._threads = threads
-        self._closed = False
-        self._begin()
+        self._queries, self._passages = (
+            Lane(worker_command(self._provider.name, background=background), self.dim, threads)
+            for background in (False, True)
+        )
         _live.add(self)
-
-    def _begin(self) -> None:
-        """Have no worker, no failures, and nobody's turn."""
-        self._turns = Turns()
-        self._process: ModelProcess | None = None
-        self._failures = 0
-        self._not_before = 0.0
 
     @property
     def identity(self) -> str:
@@ -79,10 +72,9 @@ class BundledEmbedder:
         return shipped.calibration_of(self._provider.name)[1]
 
     @property
-    def worker_pid(self) -> int | None:
-        """The process id of the worker; None while there is none."""
-        process = self._process
-        return None if process is None else process.pid
+    def worker_pids(self) -> tuple[int | None, int | None]:
+        """The process ids of the workers for queries and for passages; None for one not running."""
+        return self._queries.pid, self._passages.pid
 
     def embed_passages(self, texts: Sequence[str]) -> FloatRows:
         """Embed texts to be found. Rows unit length, in the order given; `[]` gives `[0, d]`."""
@@ -90,13 +82,12 @@ class BundledEmbedder:
         flat = [piece for part in parts for piece in part]
         rows = np.empty((len(flat), self.dim), dtype=np.float32)
         for batch in pieces.batches(flat):
-            with self._turns.passage():
-                chosen = flat[batch.start : batch.stop]
-                rows[batch.start : batch.stop] = self._ask(chosen, query=False, deadline=None)
+            chosen = flat[batch.start : batch.stop]
+            rows[batch.start : batch.stop] = self._passages.ask(chosen, query=False, deadline=None)
         return _merge(rows, [len(part) for part in parts])
 
     def embed_query(self, text: str, *, timeout_s: float | None = None) -> FloatVector:
-        """Embed a question, before any waiting passages. float32[d], unit length.
+        """Embed a question, whatever passages are waiting. float32[d], unit length.
 
         Raises:
             EmbedderError: also when no answer came within `timeout_s`. A worker that is only late
@@ -104,67 +95,18 @@ class BundledEmbedder:
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         parts = pieces.split(pieces.readable(text))
-        with self._turns.query(timeout_s):
-            rows = self._ask(parts, query=True, deadline=deadline)
+        rows = self._queries.ask(parts, query=True, deadline=deadline)
         vector: FloatVector = _merge(rows, [len(parts)])[0]
         return vector
 
     def close(self) -> None:
-        """End the worker. Idempotent; a call under way raises `EmbedderError`."""
-        self._closed = True
-        process = self._process
-        if process is not None:
-            process.kill()  # whoever has the turn is told at once, and gives it back
-        with self._turns.query(None):
-            if self._process is not None:
-                self._process.close()
-                self._process = None
-
-    def _ask(self, texts: Sequence[str], *, query: bool, deadline: float | None) -> FloatRows:
-        """Ask the worker, which is started when there is none. Needs the turn."""
-        process = self._running()
-        try:
-            rows = process.ask(texts, query=query, deadline=deadline)
-        except EmbedderError:
-            if process.gone:
-                self._process = None
-                self._failed()
-            raise
-        self._failures = 0
-        return rows
-
-    def _running(self) -> ModelProcess:
-        """Return the worker; start one when none is there and it is not too soon."""
-        if self._closed:
-            raise EmbedderError("this embedder is closed")
-        if self._process is None:
-            left_s = self._not_before - time.monotonic()
-            if left_s > 0:
-                raise EmbedderError(
-                    f"the embedding process failed {self._failures} times in a row",
-                    mend=f"it is tried again in {left_s:.0f} s; `ringwood doctor` checks it",
-                )
-            try:
-                self._process = ModelProcess(
-                    worker_command(self._provider.name), self.dim, threads=self._threads
-                )
-            except EmbedderError:
-                self._failed()
-                raise
-        return self._process
-
-    def _failed(self) -> None:
-        """Count a failure. The first is followed by a new start at once, the others by a pause."""
-        self._failures += 1
-        if self._failures > 1:
-            pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** (self._failures - 2))
-            self._not_before = time.monotonic() + pause_s
+        """End the workers. Idempotent; a call under way raises `EmbedderError`."""
+        self._passages.close()
+        self._queries.close()
 
     def _after_fork_in_child(self) -> None:
-        """Leave worker and locks to the parent; a thread that is not here may hold them."""
-        if self._process is not None:
-            self._process.disown()
-        self._begin()
+        self._passages.after_fork_in_child()
+        self._queries.after_fork_in_child()
 
 
 def _merge(rows: FloatRows, counts: Sequence[int]) -> FloatRows:
@@ -181,7 +123,7 @@ _live: weakref.WeakSet[BundledEmbedder] = weakref.WeakSet()
 
 
 def _forget_workers() -> None:
-    """Let every embedder of a forked child start a worker of its own."""
+    """Let every embedder of a forked child start workers of its own."""
     for embedder in list(_live):
         embedder._after_fork_in_child()
 

@@ -26,10 +26,11 @@ _MAX_ANSWER_BYTES = 64 * 2**20  # a longer frame is no frame: something else wro
 _MEND = "nothing to do: words go on and vectors follow; `ringwood doctor` checks the embedder"
 
 
-def worker_command(provider: str) -> list[str]:
-    """Say how the worker of a provider is started."""
+def worker_command(provider: str, *, background: bool) -> list[str]:
+    """Say how the worker of a provider is started; in the background it steps back for others."""
     # -P: a file `json.py` in somebody's working directory is not for us.
-    return [sys.executable, "-P", "-m", "ringwood.embed.worker", "--provider", provider]
+    command = [sys.executable, "-P", "-m", "ringwood.embed.worker", "--provider", provider]
+    return [*command, "--background"] if background else command
 
 
 class ModelProcess:

