@@ -7,44 +7,33 @@ for the other files.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
-_FENCED = r"\n+````\n({})\n?````"
+_FENCED = r"\n+````\n(?P<{}>.*?)\n?````"
 _CASE = re.compile(
-    rf"^## (?P<title>.+)\n{_FENCED.format('?P<given>.*?')}\n{_FENCED.format('?P<expected>.*?')}$",
+    rf"^## (?P<title>[^\n]+)\n{_FENCED.format('given')}\n{_FENCED.format('expected')}$",
     re.MULTILINE | re.DOTALL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One case of a fixture file."""
-
-    title: str
-    given: str
-    r"""The input; `\u200b` and the like are read as escapes."""
-    expected: str
-    """Likewise."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for argument in metafunc.fixturenames:
         if argument.endswith("_case"):
             cases = _read(FIXTURES / f"{argument.removesuffix('_case')}.md")
-            metafunc.parametrize(argument, cases, ids=[case.title for case in cases])
+            metafunc.parametrize(argument, list(cases.values()), ids=list(cases))
 
 
-def _read(file: Path) -> list[Case]:
+def _read(file: Path) -> dict[str, tuple[str, str]]:
+    r"""Map titles to what is given and expected; `\u200b` and the like are read as escapes."""
     text = file.read_text(encoding="utf-8")
-    cases = [
-        Case(match["title"], _unescaped(match["given"]), _unescaped(match["expected"]))
-        for match in _CASE.finditer(text)
-    ]
+    cases = {
+        case["title"]: (_unescaped(case["given"]), _unescaped(case["expected"]))
+        for case in _CASE.finditer(text)
+    }
     assert len(cases) == text.count("\n## "), f"{file.name} holds a case that cannot be read"
     return cases
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 import regex
 
 from ringwood.text import echo
-from ringwood.text.skeleton import decoded, fold, skeleton, traced
+from ringwood.text.skeleton import break_entities, decoded, fold, skeleton, traced
 from ringwood.types import Span
 
 _LINE_END = regex.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -56,7 +56,7 @@ def inert(text: str) -> str:
         text = _visible(text)
         folded = skeleton(text)
         if folded is None:
-            text = text.replace("&", "+")  # entities nested beyond all reason: no longer entities
+            text = break_entities(text)
             continue
         if not _danger().search(folded):
             return text
@@ -64,7 +64,7 @@ def inert(text: str) -> str:
         if safer == text:
             return text
         text = safer
-    return _visible("".join(_rounded(character) for character in text.replace("&", "+")))
+    return _visible("".join(_rounded(character) for character in break_entities(text)))
 
 
 def _visible(text: str) -> str:

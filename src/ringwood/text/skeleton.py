@@ -3,7 +3,7 @@
 A skeleton is the text with its entities decoded, invisible characters dropped, compatibility forms
 and look-alikes folded, and case folded. Two strings with one skeleton can be taken for each other.
 It is compared, never shown. Some marks share one letter there: `i`, `l` and `1` are `l`, `o` and
-`0` are `o`, every hyphen and underscore is `-`.
+`0` are `o`, `u` and `y` are `u`, every hyphen and underscore is `-`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOOK_ALIKE_MARKS = {
     "]": "⁆❳⟧⟭⦌⦎⦐⦘」』】〕〗〙〛﹂﹄﹈﹞］｣",
     "/": "⁄∕⟋╱⧸⫽／〳",
     "|": "¦ǀ∣│┃║❘❙❚⏐￨｜‖∥",
-    "-": "_‐‑‒–—―−⁃˗﹘﹣－ー▁＿‗·・.",
+    "-": "_‐‑‒–—―−⁃˗֊־᐀᠆⁒⁓⁻₋∖∸⊖⊝⊟❖➖⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－ー▁＿‗·・.",
     ":": "：︰﹕꞉∶ː׃܃⁚",
     "#": "＃﹟♯",
     " ": "\u2800",
@@ -31,7 +31,7 @@ _LOOK_ALIKE_MARKS = {
 # Letters without a decomposition that tells: strokes, hooks and small capitals of Latin, and what
 # Greek, Cyrillic, Armenian, Cherokee, Coptic and Lisu have of the same shape. Case folded.
 _LOOK_ALIKE_LETTERS = {
-    "a": "ɐαаᎪᴀᶏẚⱥⲁꓮ🅐🅰",
+    "a": "ɐɑɒαаᎪᴀᶏẚⱥⲁꓮ🅐🅰",
     "b": "ƀƃɓʙβвьҍᏴᴃᵬᶀꓐꞗ🅑🅱",
     "c": "ƈȼɕʗϲсᏟᴄↄⲥꓚꜿꞓꞔ𝼏𝼝🅒🅲",
     "d": "đƌȡɖɗԁժᏧᴅᵭᶁᶑꓒꝺꟈ🅓🅳",
@@ -58,7 +58,9 @@ _LOOK_ALIKE_LETTERS = {
     "y": "ƴɏʎʏγуүᎩỿⲩꓬꭚ𝼆🅨🆈",
     "z": "ƶȥɀʐʑζᏃᴢᵶᶎⱬⲍꓜ🅩🆉",
 }
-_MERGED = {"i": "l", "1": "l", "0": "o"}
+# Capitals that look like another letter than their small form does.
+_LOOK_ALIKE_CAPITALS = {"h": "Η", "n": "Ν"}
+_MERGED = {"i": "l", "1": "l", "0": "o", "y": "u"}
 
 _TAKEN_FOR = {
     ord(other): _MERGED.get(plain, plain)
@@ -66,13 +68,10 @@ _TAKEN_FOR = {
     for plain, others in table.items()
     for other in ((plain,) if table is _MERGED else others)
 }
+_CAPITALS = {ord(other): plain for plain, other in _LOOK_ALIKE_CAPITALS.items()}
 _UNSEEN = regex.compile(r"[\p{M}\p{C}\p{Default_Ignorable_Code_Point}--[\n\t]]", regex.V1)
 
-# `&amp;amp;amp;lt;` loses all its layers at once: a round for each would be quadratic.
-_ENTITY = regex.compile(
-    r"(?P<ampersand>&(?:(?:amp|AMP|\#0*+38|\#[xX]0*+26);)++)"
-    r"|&(?:\#[xX]?[0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]{1,31}+);?"
-)
+_ENTITY = regex.compile(r"&(?:\#[xX]?[0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]{1,31}+);?")
 _MAX_ROUNDS = 12
 
 
@@ -88,7 +87,7 @@ class _Folded(dict[int, str]):
     """Plain characters as what they are taken for; a table that fills as they occur."""
 
     def __missing__(self, code: int) -> str:
-        folded = chr(code).casefold().translate(_TAKEN_FOR)
+        folded = (_CAPITALS.get(code) or chr(code).casefold()).translate(_TAKEN_FOR)
         if folded.isspace() and folded != "\n":
             folded = " "
         self[code] = folded
@@ -105,9 +104,9 @@ def fold(text: str) -> str:
 
 
 def decoded(text: str) -> str | None:
-    """Decode entities until none is left, however deep they are nested.
+    """Decode entities, one layer at a time, until none is left.
 
-    Returns None for what no honest writer nests: more than a dozen layers of different kinds.
+    Returns None for what no honest writer nests: more than a dozen layers.
     """
     for _ in range(_MAX_ROUNDS):
         further = _ENTITY.sub(_decode, text)
@@ -115,6 +114,11 @@ def decoded(text: str) -> str | None:
             return text
         text = further
     return None
+
+
+def break_entities(text: str) -> str:
+    """Return a text in which nothing can be decoded: `+lt;` for `&lt;`."""
+    return _ENTITY.sub(lambda entity: "+" + entity[0][1:], text)
 
 
 def skeleton(text: str) -> str | None:
@@ -153,7 +157,7 @@ def traced(text: str) -> tuple[str, list[Span]]:
 
 
 def _decode(entity: regex.Match[str]) -> str:
-    return "&" if entity["ampersand"] else html.unescape(entity[0])
+    return html.unescape(entity[0])
 
 
 def _spread(units: list[tuple[str, Span]], table: dict[int, str]) -> list[tuple[str, Span]]:
