@@ -11,7 +11,7 @@ PIECE_BYTES = 1_500
 """UTF-8 bytes of one piece, and of one batch.
 
 Four bytes make about one token in Latin and in Han text alike, fewer tokens elsewhere. 1,500 bytes
-took 0.3 s on two cores and 0.5 s on one: the longest that a query has to wait.
+took 0.3 s on two cores and 0.5 s on one: the longest that another caller has to wait.
 """
 
 _TEXT_OVERHEAD_BYTES = 24  # prefix and special tokens, which a text of one word pays too
