@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 import regex
@@ -26,6 +27,13 @@ GAP = regex.compile(
     regex.VERBOSE,
 )
 """White space, thematic breaks, link definitions, and markers of containers, tasks and alerts."""
+
+
+class Case(Protocol):
+    """What `conftest.py` reads from a fixture."""
+
+    text: str
+
 
 BLOCKS = """# |## |- |* |1. |2. |10) |> |>|    |  |```|~~~|````|---|...|+++|===|***"""
 MARKERS = """[x]: /u|[^1]: |[ ] |[x] |[!NOTE]"""
@@ -113,6 +121,12 @@ def test_every_word_is_said_by_a_node(text: str) -> None:
         for node in document.nodes[1:]
     ]
     assert " ".join(said).count("word") >= text.count("word")
+
+
+def test_no_word_of_a_fixture_is_lost(case: Case) -> None:
+    for options in (ParseOptions(), TIGHT):
+        assert faults(case.text, options) == []
+        assert shape_faults(case.text, options) == []
 
 
 def test_a_lost_word_is_noticed() -> None:

@@ -58,7 +58,7 @@ def test_a_table_keeps_its_header_in_the_first_piece_only() -> None:
 
 
 def test_code_of_blank_lines_is_one_empty_piece() -> None:
-    text = "```\n" + "\n" * 50 + "```"
+    text = "```\n" + "  \n" * 50 + "```"
     assert cut(text, 20) == [Piece((0, len(text)), "")]
 
 

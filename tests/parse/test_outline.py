@@ -83,6 +83,17 @@ def test_a_chinese_run_may_hold_a_section_without_text() -> None:
     assert headings("一、甲\n正文\n二、乙\n三、丙\n正文\n") == ["一、甲", "二、乙", "三、丙"]
 
 
+def test_a_number_that_starts_anew_below_each_heading_is_one_run() -> None:
+    text = "一、甲\n（一）乙\n正文\n二、丙\n（一）丁\n正文\n"
+    assert headings(text) == ["一、甲", "（一）乙", "二、丙", "（一）丁"]
+    assert headings("（一）乙\n正文\n（一）丁\n正文\n") == []
+
+
+def test_most_of_a_run_has_text_below_it() -> None:
+    assert headings(body("1. One", "2. Two") + "3. Three\n") == ["1. One", "2. Two", "3. Three"]
+    assert headings("1. One\n2. Two\n" + body("3. Three", "4. Four")) == []
+
+
 def test_levels_follow_kind_and_depth() -> None:
     text = "第一章 甲\n一、乙\n正文\n二、丙\n1.1 丁\n正文\n1.2 戊\n正文\n第二章 己\n正文\n"
     blocks = number_sections(text, parse_blocks(text))

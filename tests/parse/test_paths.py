@@ -59,6 +59,7 @@ def test_a_slug_is_not_cut_inside_a_grapheme(title: str, max_chars: int) -> None
         ("x" * 300, "x" * 60),
         ("word " * 30, "word-" * 11 + "word"),
         ("short " + "x" * 100, "short"),
+        ("ab " + "x" * 57 + " y", "ab-" + "x" * 57),
         ("a" + "\u0301" * 200, "untitled"),
     ],
 )

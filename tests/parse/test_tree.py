@@ -50,6 +50,18 @@ def test_a_section_spans_what_lies_below_and_owns_its_heading() -> None:
     assert OPTOGENETICS[slice(*document.nodes[0].own)] == "# Optogenetics and bio-display"
 
 
+def test_an_item_spans_what_it_holds_and_owns_its_first_paragraph() -> None:
+    text = "# A\n\n1. one\n   - two\n     - three\n2. four\n"
+    nodes = parse_document(text).nodes[1:]
+    assert [text[slice(*node.span)] for node in nodes] == [
+        "1. one\n   - two\n     - three",
+        "- two\n     - three",
+        "- three",
+        "2. four",
+    ]
+    assert [text[slice(*node.own)] for node in nodes] == ["one", "two", "- three", "2. four"]
+
+
 @pytest.mark.parametrize(
     ("text", "title", "stem", "expected"),
     [
@@ -137,6 +149,12 @@ def test_containers_beyond_the_depth_are_leaves_with_all_their_words() -> None:
         ("/a/b", "b"),
         ("/a/b/c-d", "c\n- d"),
     ]
+
+
+def test_items_beside_one_another_are_not_deep() -> None:
+    document = parse_document("- a\n  - b\n" * 40, options=ParseOptions(max_depth=2))
+    assert [node.text for node in document.nodes[1:]] == ["a", "b"] * 40
+    assert document.nodes[-1].path == "/a~40/b"
 
 
 def test_paths_have_at_most_so_many_parts() -> None:

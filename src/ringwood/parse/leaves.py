@@ -131,7 +131,7 @@ def _heading_lines(text: str, lines: list[Span]) -> list[Span]:
 def _code_lines(text: str, block: Block, lines: list[Span]) -> list[Span]:
     """Find each line of code in its line of source: it is what containers and indent leave."""
     source = lines[1:] if block.fenced else lines
-    code = (block.code or "").removesuffix("\n").split("\n") if block.code else []
+    code = block.code.rstrip("\n").split("\n") if block.code else []
     bare = []
     for (start, end), words in zip(source, code, strict=False):  # more source: the closing fence
         kept = words.rstrip()

@@ -193,13 +193,9 @@ def _follows(before: _Numbered, after: _Numbered, above: list[int]) -> bool:
 
 
 def _heads(run: list[_Numbered]) -> list[_Numbered]:
-    """Return the headings of a run: of `1.` all or none, as most such runs are lists."""
+    """Return the headings of a run, if most of it, and at least two, have text below them."""
     heads = sum(item.heads for item in run)
-    if heads < 2 or 2 * heads <= len(run):
-        return []
-    if run[0].line.rank == _ITEM_RANK and heads < len(run):
-        return []
-    return [item for item in run if item.line.short]
+    return [item for item in run if item.line.short] if heads >= 2 and 2 * heads > len(run) else []
 
 
 def _parted(text: str, block: Block, headings: list[_Line]) -> list[Block]:

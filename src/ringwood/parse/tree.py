@@ -112,7 +112,6 @@ class _Draft:
     text: str
     start: int
     end: int
-    has_sections: bool = False
 
 
 def parse_document(
@@ -193,7 +192,6 @@ class _Tree:
         self._close_sections(0, len(self._text))
 
     def _add_section(self, heading: Block, parent: int) -> None:
-        self.drafts[parent].has_sections = True
         self._sections.append((heading.level, len(self.drafts)))
         line = " ".join(leaf_text(self._text, heading).split("\n"))
         self._add("section", parent, Piece(heading.span, line), heading.title)
@@ -244,9 +242,11 @@ class _Tree:
         return len(self.drafts) - 1
 
     def _tell(self, above: _Draft, words: str) -> None:
-        """Let the words of a paragraph count as those of the section it stands directly below."""
-        wanted = above.kind in ("document", "section") and not above.has_sections
-        if wanted and len(above.text) < self._options.section_chars:
+        """Let the words of a paragraph count as those of the section it stands directly below.
+
+        What follows a subsection stands below that one, so these are the words before the first.
+        """
+        if above.kind in ("document", "section") and len(above.text) < self._options.section_chars:
             above.text = f"{above.text}\n{words}" if above.text else words
 
     def nodes(self, title: str, meta: Mapping[str, str]) -> Iterator[ParsedNode]:
