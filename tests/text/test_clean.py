@@ -102,7 +102,6 @@ def test_half_a_character_of_utf_16_is_replaced_and_counted() -> None:
         b"PK\3\4\x14\0\0\0\x08\0",
         bytes(range(1, 32)) * 4,
         bytes(range(128, 256)) * 4,
-        b"one NUL\0 in a text",
     ],
 )
 def test_binary_data_is_no_text(data: bytes) -> None:
@@ -111,6 +110,10 @@ def test_binary_data_is_no_text(data: bytes) -> None:
 
 def test_a_log_with_terminal_colours_is_text() -> None:
     assert decode(b"\x1b[32mok\x1b[0m 12 tests\n" * 3) is not None
+
+
+def test_a_stray_nul_in_a_text_is_replaced_and_counted() -> None:
+    assert decode(b"one NUL\0 in a text") == Decoded("one NUL\ufffd in a text", "utf-8", False, 1)
 
 
 def test_no_bytes_are_an_empty_text() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ringwood.embed.base import Anchors, Embedder, FloatRows, Means
+from ringwood.embed.base import Anchors, Embedder, FloatRows, FloatVector, Means
 from ringwood.embed.calibration import calibrate, centre
 
 TEMPLATE = "ctx1"
@@ -48,9 +47,9 @@ class Meaning:
 
     def to_others(
         self,
-        row: npt.NDArray[np.float32],
+        row: FloatVector,
         script: str,
-        others: Sequence[npt.NDArray[np.float32]],
+        others: Sequence[FloatVector],
         scripts: Sequence[str],
     ) -> list[float]:
         """Compare one row with others, each unit length: calibrated similarities, 0..1."""
@@ -58,24 +57,27 @@ class Meaning:
         return [float(each) for each in table[0, 1:]]
 
     def among(
-        self, rows: Mapping[int, npt.NDArray[np.float32]], scripts: Mapping[int, str]
-    ) -> dict[tuple[int, int], float]:
-        """Compare all pairs of nodes: calibrated similarities, 0..1, the smaller id first."""
-        ids = sorted(rows)
-        if len(ids) < 2:
-            return {}
-        stacked = np.stack([rows[each] for each in ids])
-        table = self._table(stacked, [scripts[each] for each in ids], slice(None))
-        return {
-            (one, other): float(table[i, j])
-            for i, one in enumerate(ids)
-            for j, other in enumerate(ids)
-            if i < j
-        }
+        self, rows: Mapping[int, FloatVector], scripts: Mapping[int, str]
+    ) -> Callable[[int, int], float | None]:
+        """Compare all pairs of nodes at once.
 
-    def _table(
-        self, rows: FloatRows, scripts: Sequence[str], left: slice
-    ) -> npt.NDArray[np.float32]:
+        Returns:
+            The calibrated similarity of two node ids, 0..1; None where one has no row.
+        """
+        if not rows:
+            return lambda one, other: None
+        places = {node: place for place, node in enumerate(rows)}
+        stacked = np.stack(list(rows.values()))
+        table = self._table(stacked, [scripts[node] for node in rows], slice(None))
+
+        def similarity(one: int, other: int) -> float | None:
+            if one not in places or other not in places:
+                return None
+            return float(table[places[one], places[other]])
+
+        return similarity
+
+    def _table(self, rows: FloatRows, scripts: Sequence[str], left: slice) -> FloatRows:
         """Compare the rows of a slice with all rows: float32[slice, n]."""
         if self.anchors is None:
             return np.asarray(np.clip(rows[left] @ rows.T, 0.0, 1.0), dtype=np.float32)

@@ -173,11 +173,10 @@ def _similarity(
     if meaning is None:
         return lambda one, other: None
     vectors = reader.vectors(meaning.identity, [each.node.id for each in standing(candidates)])
-    table = meaning.among(
+    return meaning.among(
         {node: each.row for node, each in vectors.items()},
         {node: each.script for node, each in vectors.items()},
     )
-    return lambda one, other: table.get((min(one, other), max(one, other)))
 
 
 def _within_budget(

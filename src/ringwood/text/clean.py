@@ -26,6 +26,7 @@ _NOT_TEXT = re.compile(
 _HAN = re.compile("[\u3400-\u9fff]")
 _WIDE = re.compile("[^\x00-\x7f]")
 _SAMPLE = 65_536
+_CONTROLS = 0.1  # the share from which a file is binary: a stray NUL or bell makes none
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def decode(data: bytes) -> Decoded | None:
 
     UTF-8 and UTF-16 by their byte order mark; UTF-16 without one by where its NULs lie; then UTF-8;
     GB18030 when all of it decodes and reads as Chinese; else UTF-8 with the bad bytes replaced.
-    Binary is what holds NULs or many control characters then, or is mostly unreadable.
+    Binary is what holds many NULs or control characters then, or is mostly unreadable.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -67,8 +68,6 @@ def decode(data: bytes) -> Decoded | None:
     guess = _utf16_without_mark(data)
     if guess is not None:
         return guess
-    if b"\0" in data:
-        return None
     return _decoded(data, "gb18030" if _is_gb18030(data) else "utf-8", bom=False)
 
 
@@ -112,11 +111,10 @@ def _decoded(data: bytes, encoding: str, *, bom: bool) -> Decoded | None:
         lost = 0
         if encoding == "utf-8":
             lost = raw.count(REPLACEMENT) - data.count(REPLACEMENT.encode())
-    if "\0" in raw:
-        return None
     text, repaired = clean(raw)
     repaired += lost
-    if repaired > max(4, len(text) // 3) or len(_CONTROL.findall(text)) * 50 > len(text):
+    controls = raw.count("\0") + len(_CONTROL.findall(text))
+    if repaired > max(4, len(text) // 3) or controls > len(text) * _CONTROLS:
         return None
     return Decoded(text, encoding, bom, repaired)
 
