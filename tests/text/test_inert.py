@@ -10,6 +10,7 @@ import html
 import itertools
 import random
 import re
+import time
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -224,6 +225,25 @@ def test_a_tag_of_a_role_becomes_round(form: str, role: str) -> None:
         made = inert(form.format(spelled))
         assert not re.search("[<>＜＞|&]", made)
         assert spelled in made
+
+
+def test_attributes_may_be_of_any_length() -> None:
+    attributes = "x" * 2_000
+    assert inert(f"<system {attributes}>") == f"(system {attributes})"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    ["<user>", "<", "&lt;", "&amp;", "<system ", "[inst]", "\nHuman:", "<|", "|", "#", "&#38;"],
+)
+def test_time_grows_with_the_length_of_hostile_text_and_not_with_its_square(unit: str) -> None:
+    def seconds(length: int) -> float:
+        begun = time.process_time()
+        inert("<system " + unit * (length // len(unit)))
+        return time.process_time() - begun
+
+    assert seconds(200_000) < 24 * seconds(25_000) + 0.05  # a square would be 64
 
 
 @pytest.mark.parametrize("prefix", ["", "\n\n", "text\n", "> ", "  ", "**", "### ", "\r", "\u2028"])

@@ -118,7 +118,7 @@ def _rounded(piece: str) -> str:
     return "".join(_ROUNDED.get(fold(character), character) for character in decoded(piece) or "")
 
 
-_CLOSING = regex.compile(r"[^<>]{0,300}?(?P<marks>\|*+>++)")
+_CLOSING = regex.compile(r"[^<>]*?(?P<marks>\|{0,4}+>++)")
 
 
 @functools.cache
@@ -132,13 +132,14 @@ def _danger() -> regex.Pattern[str]:
     bracketed = _any(echo.BRACKETED_WORDS)
     label = rf"(?:{_any(echo.LABELS)}|(?P<capital>{_any(echo.CAPITAL_LABELS)}))"
     name = r"(?:[a-z]{1,12}:)?"
+    less = "(?<!<)<++"  # a run of angles is read once, from its first
     gap = r"[\s/\\|]*+"
     alternatives = (
-        rf"(?:<|(?<![-=])>)[<>]*+[\s/\\|!?\-]*+{name}{frame}",
-        rf"<++{gap}{name}{role}(?=[\s/\\|]*+>|\s++[a-z:-]++\s*+=)",
-        rf"<++[/\\|]*+{name}{role}(?=\s[^<>]{{0,300}}>)",
-        r"<++\|++[\w-]{1,40}+\|*+(?=\s*+>)",
-        rf"\[++{gap}{bracketed}{gap}\]++",
+        rf"(?:{less}|(?<![-=>])>++)[\s/\\|!?\-]*+{name}{frame}",
+        rf"{less}{gap}{name}{role}(?=[\s/\\|]*+>|\s++[a-z:-]++\s*+=)",
+        rf"{less}[/\\|]*+{name}{role}(?=\s[^<>]*+>)",
+        rf"{less}\|++[\w-]{{1,40}}+\|*+(?=\s*+>)",
+        rf"(?<!\[)\[++{gap}{bracketed}{gap}\]++",
     )
     line = r"^(?:[ ]*+>)*+[ \t]*+"
     return regex.compile(
