@@ -105,7 +105,7 @@ def test_storing_the_same_document_twice_changes_nothing(engine: Engine) -> None
     with engine.reading() as reader:
         assert reader.nodes_of(card.id) == nodes
         assert reader.rank_words(["one"], ["global"], limit=5) == before
-        assert reader.counts(card.id, EMBEDDER) == (3, 1, 0)
+        assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (3, 1, 0)
         assert reader.text_at(card.id, NOON - timedelta(days=1)) == "one line\nanother"
         assert reader.totals().tiers["hot"].nodes == 3
 
@@ -233,7 +233,7 @@ def test_a_new_node_on_an_old_path_has_no_meaning_from_before(engine: Engine) ->
     again, _ = store(engine, "something else", path=card.path)
     with engine.reading() as reader:
         assert reader.rank_vectors(question(unit(1, 0, 0, 0)), ["global"], limit=5).order == ()
-        assert reader.counts(again.id, EMBEDDER) == (2, 0, 0)
+        assert reader.counts(reader.node_ids([again.id]), EMBEDDER) == (2, 0, 0)
 
 
 def test_vectors_of_a_text_that_has_changed_are_refused(engine: Engine) -> None:
@@ -242,7 +242,7 @@ def test_vectors_of_a_text_that_has_changed_are_refused(engine: Engine) -> None:
     assert not embed(engine, card, {nodes[1].id: unit(1, 0, 0, 0)})
     assert not embed(engine, document(99, "never"), {nodes[1].id: unit(1, 0, 0, 0)})
     with engine.reading() as reader:
-        assert reader.counts(card.id, EMBEDDER) == (2, 0, 0)
+        assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (2, 0, 0)
         assert [d.state for d in reader.pending(9)] == ["pending"]
 
 
@@ -259,7 +259,7 @@ def test_vectors_make_a_document_ready_unless_more_are_to_come(engine: Engine) -
         ready = reader.document(card.id)
         assert ready is not None
         assert (ready.state, ready.error) == ("ready", None)
-        assert reader.counts(card.id, EMBEDDER) == (3, 2, 0)
+        assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (3, 2, 0)
 
 
 def test_children_and_siblings_come_in_reading_order(engine: Engine) -> None:

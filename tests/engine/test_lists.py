@@ -9,7 +9,8 @@ from tests.engine.making import EMBEDDER, NOON, document, embed, nodes_of, store
 
 from ringwood.engine.base import Engine
 
-HOSTILE = ["/a_b/%", "100%", "[x]", "'", '";--', "\\", "*", "?", "", "/a_b", "é", "\U0010ffff"]
+HOSTILE = ["/a_b/%", "100%", "[x]", "'", '";--', "\\", "*", "?", "", "/a_b", "é"]
+HOSTILE += ["\ud7ff", "\U0010ffff"]  # next to what is no character
 
 
 @pytest.mark.parametrize("prefix", HOSTILE)

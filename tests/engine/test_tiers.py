@@ -93,7 +93,7 @@ def test_a_moved_document_is_found_by_every_way_in(engine: Engine, home: Path) -
         former = reader.former("global", nodes[2].path)
         assert former is not None
         assert former.node == nodes[2].id
-        assert reader.counts(card.id, EMBEDDER) == (2, 1, 1)
+        assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (2, 1, 1)
         assert set(reader.vectors(EMBEDDER, [nodes[1].id])) == {nodes[1].id}
         assert nodes[1].id in reader.recent_nodes("global", 99)
         assert card.id in [d.id for d in reader.recent_documents(["global"])]
@@ -113,7 +113,7 @@ def test_a_document_in_two_files_is_seen_once_and_hottest(engine: Engine, home: 
             assert seen is not None
             assert seen.tier == "hot"
             assert reader.nodes_of(card.id) == nodes
-            assert reader.counts(card.id, EMBEDDER)[0] == len(nodes)
+            assert reader.counts(reader.node_ids([card.id]), EMBEDDER)[0] == len(nodes)
         for limit in (1, 2, 3, 99):
             words = reader.rank_words(["alpha"], ALL, limit=limit).order
             assert len(set(words)) == len(words) == min(limit, 3)
@@ -121,6 +121,38 @@ def test_a_document_in_two_files_is_seen_once_and_hottest(engine: Engine, home: 
             assert len(set(meaning)) == len(meaning) == min(limit, 7)
         assert len(reader.edges(range(1, 20))) == 1
         assert sum(reader.totals().states.values()) == len(stored)
+
+
+def test_the_warm_copy_hides_the_cold_one(engine: Engine, home: Path) -> None:
+    card, nodes = store(engine, "alpha")
+    embed(engine, card, {nodes[1].id: unit(1, 0, 0, 0)})
+    move_by_hand(home, card.id, "cold", keep=True)
+    move_by_hand(home, card.id, "warm")
+    with engine.reading() as reader:
+        assert [d.tier for d in reader.roots("global")] == ["warm"]
+        assert len(reader.nodes_of(card.id)) == 2
+        assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (2, 1, 0)
+        assert reader.rank_words(["alpha"], ["global"], limit=5).order == (nodes[1].id,)
+        query = question(unit(1, 0, 0, 0))
+        assert reader.rank_vectors(query, ["global"], limit=5).order == (nodes[1].id,)
+
+
+def test_hidden_copies_take_no_place_from_others(engine: Engine, home: Path) -> None:
+    """Warm holds better matches that count no more, and one that does."""
+    better = [store(engine, f"word {i}") for i in range(6)]
+    worse, nodes = store(engine, "word and much else besides that makes it long")
+    for card, (_, leaf) in better:
+        embed(engine, card, {leaf.id: unit(1, 0, 0, 0)})
+        move_by_hand(home, card.id, "warm", keep=True)
+        now = document(card.id, "gone")
+        with engine.writing() as writer:
+            writer.put_document(now, "gone", nodes_of(now, "gone", leaf.parent or 0))
+    embed(engine, worse, {nodes[1].id: unit(1, 1, 0, 0)})
+    move_by_hand(home, worse.id, "warm")
+    with engine.reading() as reader:
+        query = question(unit(1, 0, 0, 0))
+        assert reader.rank_vectors(query, ["global"], limit=1).order == (nodes[1].id,)
+        assert reader.rank_words(["word"], ["global"], limit=1).order == (nodes[1].id,)
 
 
 def test_an_edit_hides_the_older_copy_whole(engine: Engine, home: Path) -> None:

@@ -87,16 +87,16 @@ def test_the_ranking_is_the_formulas(
     assert ranking.complete
 
 
-def test_a_few_among_many_are_the_same_few(engine: Engine) -> None:
-    """Lengths are fetched for candidates only: the cut must not show."""
-    lines = [" ".join(["x", *(f"w{i}_{j}" for j in range(i * 7 % 23))]) for i in range(300)]
-    store(engine, "\n".join(lines))
+@pytest.mark.parametrize("length", [6, 300])
+def test_a_short_node_may_beat_those_of_more_mass(engine: Engine, length: int) -> None:
+    """Lengths are fetched for the nodes of most mass, and then for this one too."""
+    long = [" ".join(["a", "b", "c", *(f"f{i}" for i in range(length - 3))])] * 2
+    _, nodes = store(engine, "\n".join([*long, "a b", *["c 1 2 3 4 5"] * 40]))
     with engine.reading() as reader:
-        everything = reader.rank_words(["x", "w8_1"], ["global"], limit=300)
-        for limit in (1, 2, 10, 100, 299):
-            few = reader.rank_words(["x", "w8_1"], ["global"], limit=limit)
-            assert few.order == everything.order[:limit]
-            assert all(few.scores[i] == everything.scores[i] for i in few.order)
+        everything = reader.rank_words(["a", "b", "c"], ["global"], limit=99)
+        one = reader.rank_words(["a", "b", "c"], ["global"], limit=1)
+    assert one.order == everything.order[:1] == (nodes[3].id,)
+    assert everything.scores[nodes[3].id].share < everything.scores[nodes[1].id].share
 
 
 def test_a_term_finds_itself_and_nothing_else(engine: Engine) -> None:
