@@ -220,8 +220,9 @@ class _Builder:
         return leaf
 
     def _end_run(self) -> None:
+        """Close the paragraph that a tight item has no events for: a block or rule follows."""
         leaf = self._leaf
-        if leaf is not None and leaf.ends_with == "block" and not leaf.nested:
+        if leaf is not None and leaf.ends_with == "block":
             self._close_leaf(leaf)
 
     def _finish(self, end: int) -> None:
