@@ -89,6 +89,11 @@ def test_every_term_is_one_token_of_the_database(text: str) -> None:
         )
 
 
+@pytest.mark.parametrize("text", ["0\u0300\u0300\u0300\u0300\u0345", "ที่นี่", "กิ่ง"])
+def test_vowel_signs_alone_are_no_term(text: str) -> None:
+    assert all(any(map(str.isalnum, term)) for term in index_terms(text))
+
+
 @given(ANY_TEXT)
 def test_terms_are_distinct_and_those_of_a_question_are_among_them(text: str) -> None:
     terms = index_terms(text)

@@ -170,7 +170,9 @@ def _word(word: str) -> list[str]:
 
 
 def _grams(run: str, sizes: tuple[int, ...]) -> list[str]:
-    return [run[i : i + size] for size in sizes for i in range(len(run) - size + 1)]
+    """Cut a run into overlapping grams; those of vowel signs and accents alone say nothing."""
+    grams = (run[i : i + size] for size in sizes for i in range(len(run) - size + 1))
+    return [gram for gram in grams if gram.isalnum() or any(map(str.isalnum, gram))]
 
 
 def _stemmer(language: str) -> Stemmer.Stemmer:
