@@ -4,7 +4,8 @@
 
     with Memory.open() as memory:
         memory.store("We chose SQLite because it needs no service.")
-        print(memory.recall("why no database server?").hits[0].text)
+        for hit in memory.recall("why SQLite?").hits:
+            print(hit.address, hit.text)
 
 Names load on first use: a process that only needs the version must not pay for numpy.
 """

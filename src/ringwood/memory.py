@@ -59,6 +59,8 @@ class ImportReport:
     """Documents that were removed because their file is gone."""
     gone: tuple[str, ...]
     """Source keys of files that are gone and were kept."""
+    waiting: bool
+    """Whether vectors are still to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +231,15 @@ class Memory:
         wait()
         identity = self._choose().remembered.identity
         with engine.reading() as reader:
-            counts = [reader.counts(each, identity) for each in imported.documents]
+            counts = reader.counts(reader.node_ids(imported.documents), identity)
         return ImportReport(
             imported=imported,
-            nodes=sum(count[0] for count in counts),
-            vectors=sum(count[1] for count in counts),
-            edges=sum(count[2] for count in counts),
+            nodes=counts[0],
+            vectors=counts[1],
+            edges=counts[2],
             pruned=len(gone) if prune and not dry_run else 0,
             gone=() if prune else tuple(each.source or "" for each in gone),
+            waiting=counts[1] < counts[0] and self._choose().state == "pending",
         )
 
     def wait(
@@ -577,7 +580,9 @@ class Memory:
             return Receipt("", "", "", "forgotten", 0, 0, 0, outcome.redacted, outcome.repaired)
         with self._open().reading() as reader:
             [document] = reader.documents([outcome.document]).values()
-            counts = reader.counts(document.id, self._choose().remembered.identity)
+            counts = reader.counts(
+                reader.node_ids([document.id]), self._choose().remembered.identity
+            )
         return Receipt(
             document=str(document.id),
             path=document.path,

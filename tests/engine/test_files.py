@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -14,14 +15,14 @@ from tests.engine.making import document, found, nodes_of, store
 from tests.engine.moving import FILES
 
 from ringwood.engine.base import Engine
-from ringwood.engine.sqlite import open_engine
+from ringwood.engine.sqlite import files, open_engine
 from ringwood.engine.sqlite.schema import MIGRATIONS
 from ringwood.errors import BusyError, NoHomeError, SchemaError, StorageError, UsageError
 
 MAKE_A_HOME = """
 import os, sys
 from pathlib import Path
-from ringwood.engine.sqlite import open_engine
+from ringwood.engine.sqlite import files, open_engine
 os.umask(int(sys.argv[2], 8))
 engine = open_engine(Path(sys.argv[1]), create=True)
 with engine.writing() as writer:
@@ -229,3 +230,20 @@ def test_erasing_tolerates_a_reader(home: Path, engine: Engine) -> None:
         assert reader.text_of(card.id) == "alpha"
     engine.erase_traces()
     assert (home / "memory.db-wal").stat().st_size == 0
+
+
+def test_no_live_database_is_opened_as_a_file() -> None:
+    """Closing it would drop the locks that SQLite holds on it in this process."""
+    source = Path(files.__file__).parent
+    opening = re.compile(r"\bopen\(|\.open\(|fdopen|read_bytes|read_text|copyfile|copy2")
+    lines = [
+        (path.name, line.strip())
+        for path in sorted(source.glob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if opening.search(line) and "`" not in line
+    ]
+    assert lines == [
+        # a draft that no connection has seen yet, and the file of the gate
+        ("connection.py", 'with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:'),
+        ("gate.py", "self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)"),
+    ]

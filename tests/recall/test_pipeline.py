@@ -106,6 +106,7 @@ def test_a_document_in_another_tier_scores_by_its_tier_weight_and_nothing_else(
     query = "which port does the gateway use"
     before = direct_terms(filled.recall(query, floor=0.0, counted=False))
     found = filled.read("/gateway").document
+    filled.wait()
 
     move_by_hand(Path(filled.home), found.id, "cold")
     answer = filled.recall(query, floor=0.0, counted=False)

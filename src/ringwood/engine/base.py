@@ -252,8 +252,12 @@ class Reader(Protocol):
     def edges(self, ids: Iterable[int]) -> tuple[Edge, ...]:
         """List the edges that touch any of the nodes, both ends present."""
 
-    def counts(self, document: int, embedder: str) -> tuple[int, int, int]:
-        """Read back nodes, vectors under this embedder, and edges of a document."""
+    def node_ids(self, documents: Iterable[int]) -> tuple[int, ...]:
+        """List the ids of all nodes of documents."""
+
+    def counts(self, nodes: Iterable[int], embedder: str) -> tuple[int, int, int]:
+        """Read back how many of these nodes there are, their vectors under this embedder, and the
+        edges that touch any of them, each once."""
 
     def tombstoned(self, space: str, hashes: Iterable[str]) -> set[str]:
         """Say which of these hashes were forgotten in this space."""

@@ -26,9 +26,9 @@ class Forgotten:
     nodes: int = 0
     """Nodes, those of whole documents included."""
     vectors: int = 0
-    """Vectors of whole documents."""
+    """Their vectors."""
     edges: int = 0
-    """Edges of whole documents."""
+    """Edges that touched them."""
     files: int = 0
     """Files of the mirror."""
     addresses: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgott
     total = Forgotten()
     for document in documents:
         with erasure.engine.reading() as reader:
-            nodes, vectors, edges = reader.counts(document.id, erasure.embedder)
+            nodes, vectors, edges = reader.counts(reader.node_ids([document.id]), erasure.embedder)
             text = reader.text_of(document.id)
             file = reader.mirrored_path(document.id)
         total += Forgotten(
@@ -100,12 +100,15 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         document = reader.documents([node.document])[node.document]
         text = reader.text_of(document.id)
         subtree = [each for each in reader.nodes_of(document.id) if _within(each, node)]
+        counts = reader.counts([each.id for each in subtree], erasure.embedder)
         file = reader.mirrored_path(document.id)
     remaining = cut(text, [node.span])
     if node.parent is None or not remaining.strip():
         return forget_documents(erasure, [document])
     report = Forgotten(
-        nodes=len(subtree),
+        nodes=counts[0],
+        vectors=counts[1],
+        edges=counts[2],
         files=int(file is not None),
         addresses=(f"{document.space}:{node.path}",),
     )

@@ -85,7 +85,7 @@ SELECT source, target, kind, weight FROM (
 WHERE EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.source)
 AND EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.target)
 ORDER BY source, target, kind"""
-_NODE_IDS_OF = "SELECT id FROM all_nodes WHERE document = ?"
+_NODE_IDS_OF = "SELECT id FROM all_nodes WHERE document IN carray(?)"
 _COUNT_VECTORS = """
 SELECT count(*) FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
 
@@ -353,13 +353,20 @@ class TiersReader:
             return ()
         return tuple(Edge(*row) for row in self._rows(_EDGES, (apsw.carray(wanted),)))
 
-    def counts(self, document: int, embedder: str) -> tuple[int, int, int]:
-        """Read back nodes, vectors under this embedder, and edges of a document."""
-        ids = [row[0] for row in self._rows(_NODE_IDS_OF, (document,))]
-        if not ids:
+    def node_ids(self, documents: Iterable[int]) -> tuple[int, ...]:
+        """List the ids of all nodes of documents."""
+        asked = id_array(documents)
+        if not asked.size:
+            return ()
+        return tuple(row[0] for row in self._rows(_NODE_IDS_OF, (apsw.carray(asked),)))
+
+    def counts(self, nodes: Iterable[int], embedder: str) -> tuple[int, int, int]:
+        """Read back nodes, their vectors under this embedder, and their edges, each once."""
+        ids = id_array(nodes)
+        if not ids.size:
             return 0, 0, 0
-        held = self._integer(_COUNT_VECTORS, (apsw.carray(id_array(ids)), embedder)) or 0
-        return len(ids), held, len(self.edges(ids))
+        held = self._integer(_COUNT_VECTORS, (apsw.carray(ids), embedder)) or 0
+        return int(ids.size), held, len(self.edges(ids.tolist()))
 
     # -- the home ------------------------------------------------------------------------------
 

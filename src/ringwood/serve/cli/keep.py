@@ -82,8 +82,9 @@ def store_command(session: Session, /, file: str, **given: Any) -> int:
     text, repaired = _read(file)
     with session.memory() as memory:
         receipt = memory.store(text, **given)
-        if memory.wait():
-            receipt = memory.receipt(receipt)
+        memory.wait()
+        memory.wait_s = 0.0  # waited for once; leaving does not wait again
+        receipt = memory.receipt(receipt)
         space = memory.space
     if session.json:
         output.json_object(
@@ -135,7 +136,7 @@ def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -
         f" ({seconds:.1f} s)"
     )
     session.say(_counted(report.nodes, report.vectors, report.edges))
-    if report.nodes > report.vectors and not given.get("dry_run"):
+    if report.waiting:
         session.say(
             "Vectors that are missing follow whenever Ringwood runs; words find all already."
         )
@@ -240,6 +241,7 @@ def _import(
         def wait() -> None:
             waiting_for = memory.missing_vectors()
             memory.wait(on_tick=lambda done: advance("vectors", done, waiting_for))
+            memory.wait_s = 0.0  # waited for once; leaving does not wait again
 
         return memory.import_notes(
             paths,
