@@ -72,7 +72,7 @@ def main() -> None:
         return
     print(machine())
     print(
-        "set                 paras  quest  ours@1 ours@5    MRR  fts5@1 fts5@5  zero  p50 ms  p95 ms"
+        "set                 paras  quest  ours@1 ours@5    MRR  fts5@1 fts5@5  zero  p50 ms    p95"
     )
     for row in rows:
         ours, fts = row["ours"], row["fts5"]

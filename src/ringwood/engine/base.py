@@ -256,8 +256,7 @@ class Reader(Protocol):
         """List the ids of all nodes of documents."""
 
     def counts(self, nodes: Iterable[int], embedder: str) -> tuple[int, int, int]:
-        """Read back how many of these nodes there are, their vectors under this embedder, and the
-        edges that touch any of them, each once."""
+        """Read back how many nodes these are, their vectors, and the edges at them, each once."""
 
     def tombstoned(self, space: str, hashes: Iterable[str]) -> set[str]:
         """Say which of these hashes were forgotten in this space."""
