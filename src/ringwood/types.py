@@ -139,6 +139,8 @@ class Signals:
     """BM25 over the best BM25 of the query, 0..1."""
     rrf: float = 0.0
     """Reciprocal rank fusion over both rankings, 0..1."""
+    share: float = 0.0
+    """Share of the query's idf mass that the node matches, 0..1."""
     base: float = 0.0
     """Weighted sum of the three, times the tier weight. Of a hop: its hit's base."""
     tier_weight: float = 1.0

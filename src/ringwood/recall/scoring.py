@@ -86,13 +86,14 @@ def _measure(
             cosine_raw=None if cosine is None else cosine.raw,
             lexical=lexical.get(identity, 0.0),
             rrf=ranks.get(identity, 0.0),
+            share=gathered.word_scores.get(identity, nothing).share,
         )
         tier = documents[node.document].tier
         measured[identity] = replace(
             signals,
             base=fsum(term.value for term in _base(signals, tier, weights)),
             tier_weight=weights.tier(tier),
-            evidence=evidence(gathered.word_scores.get(identity, nothing).share, signals.cosine),
+            evidence=evidence(signals.share, signals.cosine),
         )
     return measured
 

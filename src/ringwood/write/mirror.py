@@ -22,6 +22,8 @@ from ringwood.types import Document
 NOTICE = "Written by Ringwood; edits here are not read back. Change the source instead."
 MAX_NAME_BYTES = 200
 """File systems end at 255 bytes; the rest is for our endings."""
+_RACES = 5
+"""How often a file is tried again whose folder was removed meanwhile."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -69,21 +71,33 @@ def write_file(root: str, relative: str, content: str) -> None:
     Raises:
         StorageError: when a folder or the file cannot be written, or a symbolic link is in the way.
     """
-    with _folder_of(root, relative, create=True) as (folder, name):
-        draft = f".{name}.{os.getpid()}.new"
+    for _ in range(_RACES):
         try:
-            handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=folder)
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return _replace(root, relative, content)
+        except FileNotFoundError:
+            continue  # somebody removed the folder, empty for a moment, before our file was in it
         except OSError as error:
             raise _refused(root, relative, error) from error
+    raise _refused(root, relative, FileNotFoundError(errno.ENOENT, "the folder keeps vanishing"))
+
+
+def _replace(root: str, relative: str, content: str) -> None:
+    with _folder_of(root, relative, create=True) as (folder, name):
+        draft = f".{name}.{os.getpid()}.new"
+        handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=folder)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def remove_file(root: str, relative: str) -> bool:
-    """Remove one file and the folders that it leaves empty; False when there is none."""
+    """Remove one file and the folders that it leaves empty; False when there is none.
+
+    Raises:
+        StorageError: when the file is there and cannot be removed.
+    """
     try:
         with _folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)
@@ -94,7 +108,8 @@ def remove_file(root: str, relative: str) -> bool:
     parts = relative.split("/")[:-1]
     with suppress(OSError):
         while parts:
-            os.rmdir(os.path.join(root, *parts))
+            with _folder_of(root, "/".join(parts), create=False) as (folder, name):
+                os.rmdir(name, dir_fd=folder)
             parts.pop()
     return True
 
@@ -106,12 +121,7 @@ def _folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int,
     if create:
         with suppress(FileExistsError):
             os.makedirs(root, mode=0o700)
-    try:
-        here = os.open(root, _FOLDER)
-    except OSError as error:
-        if not create and error.errno == errno.ENOENT:
-            raise FileNotFoundError(error.errno, error.strerror, root) from error
-        raise _refused(root, relative, error) from error
+    here = os.open(root, _FOLDER)
     try:
         for part in folders:
             if create:
@@ -121,10 +131,6 @@ def _folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int,
             os.close(here)
             here = below
         yield here, name
-    except OSError as error:
-        if create:
-            raise _refused(root, relative, error) from error
-        raise
     finally:
         os.close(here)
 

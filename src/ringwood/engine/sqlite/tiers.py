@@ -86,6 +86,7 @@ WHERE EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.source)
 AND EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.target)
 ORDER BY source, target, kind"""
 _NODE_IDS_OF = "SELECT id FROM all_nodes WHERE document IN carray(?)"
+_COUNT_NODES = "SELECT count(*) FROM all_nodes WHERE id IN carray(?)"
 _COUNT_VECTORS = """
 SELECT count(*) FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
 
@@ -365,8 +366,9 @@ class TiersReader:
         ids = id_array(nodes)
         if not ids.size:
             return 0, 0, 0
+        there = self._integer(_COUNT_NODES, (apsw.carray(ids),)) or 0
         held = self._integer(_COUNT_VECTORS, (apsw.carray(ids), embedder)) or 0
-        return int(ids.size), held, len(self.edges(ids.tolist()))
+        return there, held, len(self.edges(ids.tolist()))
 
     # -- the home ------------------------------------------------------------------------------
 
