@@ -67,8 +67,8 @@ def _run(home: Path, paths: list[Path], embedder: str) -> dict[str, Any]:
         documents = memory.recent(limit=1_000_000)
         missing = files - {str(each.source) for each in documents}
         unresolved = _unresolved(memory)
-        measured = _ask(memory, documents)
         totals = memory.stats().totals
+        measured = _ask(memory, documents)
     return {
         "machine": machine(),
         "embedder": embedder,

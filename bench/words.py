@@ -84,7 +84,7 @@ def main() -> None:
         )
 
 
-def _load(file: Path) -> tuple[list[str], list[Question]]:
+def load(file: Path) -> tuple[list[str], list[Question]]:
     """Read a SQuAD-shaped file; equal paragraphs count once."""
     data = json.loads(file.read_text("utf-8"))
     paragraphs: dict[str, int] = {}
@@ -97,7 +97,7 @@ def _load(file: Path) -> tuple[list[str], list[Question]]:
 
 
 def _run(file: Path) -> dict[str, Any]:
-    paragraphs, questions = _load(file)
+    paragraphs, questions = load(file)
     with tempfile.TemporaryDirectory() as folder:
         ours, zero, times = _ours(Path(folder), paragraphs, questions)
     return {

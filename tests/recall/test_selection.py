@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.recall.making import candidate
 
 from ringwood.recall.budget import Budget, spend
 from ringwood.recall.diversity import DiversityOptions, diversify
-from ringwood.recall.floor import apply_floor, evidence
+from ringwood.recall.floor import FloorOptions, apply_floor, evidence
 from ringwood.recall.ledger import Candidate, best_first, standing
 
 
@@ -29,9 +30,17 @@ def test_the_floor_judges_evidence_and_not_the_score() -> None:
 
 
 def test_words_alone_are_judged_by_their_share() -> None:
-    assert evidence(0.4, None) == 0.4
-    assert evidence(0.1, 0.7) == 0.7
-    assert evidence(0.1, -1.0) == 0.1
+    assert evidence(0.4, None, FloorOptions()) == 0.4
+    assert evidence(0.1, -1.0, FloorOptions()) == 0.1
+
+
+def test_a_cosine_counts_from_where_it_begins_to_mean_something() -> None:
+    options = FloorOptions(cosine_zero=0.4)
+
+    assert evidence(0.0, 0.4, options) == 0.0
+    assert evidence(0.0, 0.7, options) == pytest.approx(0.5)
+    assert evidence(0.0, 1.0, options) == 1.0
+    assert evidence(0.6, 0.7, options) == 0.6
 
 
 def test_the_worse_of_two_near_duplicates_is_dropped() -> None:

@@ -18,15 +18,22 @@ STAGE = "floor"
 class FloorOptions:
     """How much evidence is enough, 0..1. 0 lets everything pass."""
 
-    asked: float = 0.30
+    asked: float = 0.35
     """For a recall that somebody asked for: a stray hit costs a glance."""
-    injected: float = 0.45
+    injected: float = 0.50
     """For what goes into a prompt unasked: a stray hit costs attention and trust."""
+    cosine_zero: float = 0.40
+    """Calibrated cosine that is no evidence yet, 0..1: among hundreds of nodes the best that has
+    nothing to do with a question reaches it. For this and both floors: bench/results/floor.md."""
 
 
-def evidence(share: float, cosine: float | None) -> float:
-    """Return the stronger of the two kinds of evidence, 0..1. By words alone the share decides."""
-    return max(share, min(1.0, max(0.0, cosine or 0.0)))
+def evidence(share: float, cosine: float | None, options: FloorOptions) -> float:
+    """Return the stronger of the two kinds of evidence, 0..1. By words alone the share decides.
+
+    The cosine is counted from `cosine_zero` up, so that one floor means the same for both.
+    """
+    above = ((cosine or 0.0) - options.cosine_zero) / (1.0 - options.cosine_zero)
+    return max(share, min(1.0, above))
 
 
 def apply_floor(candidates: Iterable[Candidate], floor: float) -> list[Candidate]:

@@ -102,7 +102,7 @@ def recall(
             gathered,
             _calibrated(meaning),
             request.as_of or request.now,
-            ScoreOptions(options.fusion, options.spread, options.priors),
+            ScoreOptions(options.fusion, options.spread, options.priors, options.floor),
         )
         lap("score")
         candidates = _until(candidates, request.as_of, notes)

@@ -9,7 +9,7 @@ from math import fsum
 
 from ringwood.engine.base import Cosine, Reader, WordScore
 from ringwood.recall.candidates import Gathered
-from ringwood.recall.floor import evidence
+from ringwood.recall.floor import FloorOptions, evidence
 from ringwood.recall.fusion import Weights, base_terms, reciprocal_ranks, relative
 from ringwood.recall.ledger import Candidate
 from ringwood.recall.priors import PriorOptions, prior_terms, recency, use
@@ -19,7 +19,7 @@ from ringwood.types import Document, Node, Signals, Term, Tier
 
 @dataclass(frozen=True, slots=True)
 class ScoreOptions:
-    """The options of the three parts of a score."""
+    """The options of the parts of a score."""
 
     fusion: Weights
     """Of the base."""
@@ -27,6 +27,8 @@ class ScoreOptions:
     """Of the hop."""
     priors: PriorOptions
     """Of what is known before the query."""
+    floor: FloorOptions
+    """Of the evidence."""
 
 
 def score(
@@ -47,7 +49,7 @@ def score(
     """
     nodes = reader.nodes(dict.fromkeys((*gathered.words, *gathered.vectors)))
     documents = reader.documents({node.document for node in nodes.values()})
-    direct = _measure(gathered, nodes, documents, similarity, options.fusion)
+    direct = _measure(gathered, nodes, documents, similarity, options)
     reached = spread(
         {identity: signals.base for identity, signals in direct.items()},
         {identity: nodes[identity].parent for identity in direct},
@@ -70,7 +72,7 @@ def _measure(
     nodes: Mapping[int, Node],
     documents: Mapping[int, Document],
     similarity: Callable[[Cosine], float],
-    weights: Weights,
+    options: ScoreOptions,
 ) -> dict[int, Signals]:
     """Collect the signals of the direct hits."""
     ranks = reciprocal_ranks([gathered.words, gathered.vectors])
@@ -91,9 +93,9 @@ def _measure(
         tier = documents[node.document].tier
         measured[identity] = replace(
             signals,
-            base=fsum(term.value for term in _base(signals, tier, weights)),
-            tier_weight=weights.tier(tier),
-            evidence=evidence(signals.share, signals.cosine),
+            base=fsum(term.value for term in _base(signals, tier, options.fusion)),
+            tier_weight=options.fusion.tier(tier),
+            evidence=evidence(signals.share, signals.cosine, options.floor),
         )
     return measured
 
