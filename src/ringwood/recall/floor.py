@@ -22,7 +22,7 @@ class FloorOptions:
     """For a recall that somebody asked for: a stray hit costs a glance."""
     injected: float = 0.50
     """For what goes into a prompt unasked: a stray hit costs attention and trust."""
-    cosine_zero: float = 0.40
+    cosine_zero: float = 0.35
     """Calibrated cosine that is no evidence yet, 0..1: among hundreds of nodes the best that has
     nothing to do with a question reaches it. For this and both floors: bench/results/floor.md."""
 
