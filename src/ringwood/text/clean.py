@@ -15,9 +15,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 # ESC and the escapes of an eight-bit terminal, whatever moves the cursor back, whatever reorders
 # what is already on screen, and lone surrogates, which no encoder takes.
-_UNPRINTABLE = re.compile(
-    "\r\n|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+_COMMANDING = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_UNPRINTABLE = re.compile(f"\r\n|{_COMMANDING}")
+_UNPRINTABLE_IN_JSON = re.compile(_COMMANDING)
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # ESC stands in honest terminal logs
 _NOT_TEXT = re.compile(
@@ -78,6 +80,14 @@ def printable(text: str) -> str:
     surrogates come out as `\x1b` or `\u202e`. A carriage return before a newline is part of it.
     """
     return _UNPRINTABLE.sub(_visible, text)
+
+
+def printable_json(text: str) -> str:
+    r"""Escape in a JSON document what `printable` makes visible: the document says the same.
+
+    A JSON writer escapes only the controls below U+0020 by itself.
+    """
+    return _UNPRINTABLE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _MARKS = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ringwood.text.clean import printable
+from ringwood.text.clean import printable, printable_json
 
 
 def prepare_streams() -> None:
@@ -19,10 +19,10 @@ def prepare_streams() -> None:
 
 
 def json_object(value: dict[str, Any]) -> None:
-    """Write one JSON object as standard output's only content."""
+    """Write one JSON object as standard output's only content; a terminal may show it too."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     text = json.dumps(value, ensure_ascii=encoding not in ("utf8", "utf16"), indent=2)
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(printable_json(text) + "\n")
 
 
 def answer(text: str) -> None:
