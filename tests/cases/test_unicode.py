@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cases.commands import Command
 
 from ringwood.memory import Memory
-from tests.cases.commands import Command
 
 HALF = "\ud83d"
 """One half of an emoji, which UTF-8 cannot hold."""
