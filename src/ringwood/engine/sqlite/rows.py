@@ -20,7 +20,7 @@ IntVector = npt.NDArray[np.int64]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_LARGEST_ID = 2**63 - 1
+_LARGEST = 2**63 - 1
 
 
 def stamp_of(moment: datetime) -> int:
@@ -35,7 +35,7 @@ def moment_of(stamp: int) -> datetime:
 
 def id_array(ids: Iterable[int]) -> IntVector:
     """Collect ids, ascending and distinct; what cannot be an id is left out."""
-    return np.array(sorted({i for i in ids if 0 < i <= _LARGEST_ID}), dtype=np.int64)
+    return np.array(sorted({i for i in ids if 0 < i <= _LARGEST}), dtype=np.int64)
 
 
 def among(values: npt.NDArray[np.integer], ids: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
@@ -122,6 +122,11 @@ def row_of_node(node: Node, space: int, document_text: str) -> Row:
         node.access,
         None if same else node.text,
     )
+
+
+def row_limit(limit: int) -> int:
+    """Bring a number of rows into the range that SQLite takes; none for a negative one."""
+    return min(max(0, limit), _LARGEST)
 
 
 def after(prefix: str) -> str | bytes:

@@ -30,6 +30,7 @@ from ringwood.engine.sqlite.rows import (
     id_array,
     moment_of,
     node_of,
+    row_limit,
     stamp_of,
 )
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy
@@ -200,10 +201,10 @@ class TiersReader:
         found = [
             document_of(row)
             for space in dict.fromkeys(spaces)
-            for row in self._rows(_RECENT, (self._number(space), stamp, max(0, limit)))
+            for row in self._rows(_RECENT, (self._number(space), stamp, row_limit(limit)))
         ]
         found.sort(key=lambda d: (d.created_at, d.id), reverse=True)
-        return tuple(found[: max(0, limit)])
+        return tuple(found[: row_limit(limit)])
 
     def sources(self, space: str, prefix: str) -> dict[str, int]:
         """Map every source key that starts with `prefix`, literally, to its document id."""
@@ -215,7 +216,7 @@ class TiersReader:
 
     def pending(self, limit: int) -> tuple[Document, ...]:
         """List documents whose vectors are to come, oldest first, failed ones last."""
-        return tuple(document_of(row) for row in self._rows(_PENDING, (max(0, limit),)))
+        return tuple(document_of(row) for row in self._rows(_PENDING, (row_limit(limit),)))
 
     def mirrored_path(self, document: int) -> str | None:
         """Return the mirror file of a document, relative to the mirror; None before the first."""
@@ -223,7 +224,7 @@ class TiersReader:
 
     def unmirrored(self, limit: int) -> tuple[Document, ...]:
         """List documents whose text is not the one in the mirror, oldest first."""
-        return tuple(document_of(row) for row in self._rows(_UNMIRRORED, (max(0, limit),)))
+        return tuple(document_of(row) for row in self._rows(_UNMIRRORED, (row_limit(limit),)))
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -272,7 +273,7 @@ class TiersReader:
 
     def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
         """List the ids of the newest nodes that can carry an edge, newest first."""
-        rows = self._rows(_RECENT_NODES, (self._number(space), max(0, limit)))
+        rows = self._rows(_RECENT_NODES, (self._number(space), row_limit(limit)))
         return tuple(row[0] for row in rows)
 
     # -- rankings ------------------------------------------------------------------------------
