@@ -103,6 +103,11 @@ class Memory:
         wait_s: float = 10.0,
     ) -> None:
         """Prepare; see `open`."""
+        if space is not None and not browse.is_space_name(space):
+            raise UsageError(
+                f"{space!r} is no name for a space: an address could not lead back to it.",
+                mend="use letters, digits and hyphens",
+            )
         self.home = homes.locate(None if home is None else str(home))
         self.config = settings.load(self.home)
         self.wait_s = wait_s
@@ -138,6 +143,7 @@ class Memory:
 
         Raises:
             ConfigError: when the home's settings do not fit.
+            UsageError: when a space cannot be called so.
         """
         return cls(home, space=space, embedder=embedder, directory=directory, wait_s=wait_s)
 
@@ -162,9 +168,10 @@ class Memory:
             title: instead of what the text says of its title.
             path: instead of the title's slug, for example `/decisions/database`.
             source: key under which a later store replaces this text.
-            replace: address of a document whose text this is from now on.
+            replace: address of a document whose text this is from now on; it stays in its space.
             importance: 0..1; 0.5 unless set.
-            at: when it was said or written; now unless set.
+            at: when it was said or written; now unless set. Without a zone it is local time, here
+                and wherever a time is given.
             actor: who wrote it; front ends set it, callers need not.
 
         Raises:
@@ -177,16 +184,17 @@ class Memory:
         if importance is not None and not 0.0 <= importance <= 1.0:
             raise UsageError(f"importance is 0 to 1, not {importance}.", mend="--importance 0.5")
         engine = self._open(create=True)
+        edited = None if replace is None else self._document_at(replace)
         draft = Draft(
             text=text,
-            space=self._writing_space(),
+            space=self._writing_space() if edited is None else edited.space,
             actor=actor,
             title=clean(title)[0] if title else None,
             path=None if path is None else slug_path(clean(path)[0]),
             source=None if source is None else clean(source)[0],
-            replaces=None if replace is None else self._document_at(replace).id,
+            replaces=None if edited is None else edited.id,
             importance=importance,
-            created_at=at,
+            created_at=_instant(at),
         )
         [outcome] = ingest(engine, [draft], self._intake())
         self._wake()
@@ -220,7 +228,7 @@ class Memory:
         """
         engine = self._open(create=True)
         intake = replace(self._intake(), again=again, dry_run=dry_run)
-        plan = ImportPlan(paths, self._writing_space(), intake, since)
+        plan = ImportPlan(paths, self._writing_space(), intake, _instant(since))
         imported = import_notes(engine, plan, self.config.notes, on_file)
         with engine.reading() as reader:
             gone = list(reader.documents(imported.gone).values())
@@ -310,7 +318,7 @@ class Memory:
             nonce=secrets.token_hex(8),
             now=now,
             floor=options.floor.asked if floor is None else floor,
-            as_of=as_of,
+            as_of=_instant(as_of),
             query_timeout_s=self.config.embed.query_timeout_s,
         )
         answer = recall(
@@ -384,7 +392,7 @@ class Memory:
         """List the newest documents of the space and of `global`."""
         spaces = tuple(dict.fromkeys((self.space, GLOBAL)))
         with self._open().reading() as reader:
-            return reader.recent_documents(spaces, since=since, limit=limit)
+            return reader.recent_documents(spaces, since=_instant(since), limit=limit)
 
     def spaces(self) -> dict[str, int]:
         """Count the documents of every space."""
@@ -614,6 +622,14 @@ def _path(given: str | None) -> Path | None:
     return None if given is None else Path(given).expanduser()
 
 
+def _instant(moment: datetime | None) -> datetime | None:
+    """Turn a time into UTC; one without a zone is local time, as a person means it."""
+    try:
+        return None if moment is None else moment.astimezone(UTC)
+    except OverflowError as error:
+        raise UsageError(f"{moment} lies beyond the calendar.", mend="give another time") from error
+
+
 def _named(reader: Reader, document: str | None, source: str | None, space: str) -> Document:
     """Find a document by id or by source key."""
     if document is not None:
@@ -621,7 +637,7 @@ def _named(reader: Reader, document: str | None, source: str | None, space: str)
             reader.document(int(document)) if document.isascii() and document.isdigit() else None
         )
     else:
-        found = reader.document_by_source(space, source or "")
+        found = reader.document_by_source(space, clean(source or "")[0])
     if found is None:
         wanted = f"id {document}" if document is not None else f"source {source}"
         raise AddressError(f"No document has the {wanted}.", mend="ringwood recent")

@@ -57,6 +57,11 @@ def address(space: str, path: str) -> str:
     return f"{space}:{path}"
 
 
+def is_space_name(name: str) -> bool:
+    """Say whether a space may be called so: its addresses lead back to it, and can be shown."""
+    return name.isprintable() and split_address(address(name, "/x"), GLOBAL) == ((name,), "/x")
+
+
 def resolve(reader: Reader, wanted: str, space: str) -> Node:
     """Find the node at an address; an old address leads to where its node went.
 
