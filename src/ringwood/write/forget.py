@@ -121,6 +121,8 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
     rewrite(erasure.engine, document.id, erasure.intake)
+    if file is not None:
+        mirror.refresh_document(erasure.engine, erasure.mirror_root, document.id)
     erasure.engine.erase_traces()
     return report
 
@@ -146,3 +148,5 @@ def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequ
         if tier not in missing:
             with erasure.engine.writing(tier) as writer:
                 writer.delete_document(document.id)
+    # Once more: a file may have been written between its removal and the document's.
+    mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))

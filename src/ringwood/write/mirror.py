@@ -42,21 +42,37 @@ def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
     Raises:
         StorageError: when the mirror cannot be written. The memory itself is not touched by that.
     """
-    written = 0
     with engine.reading() as reader:
         waiting = reader.unmirrored(limit)
-    for document in waiting:
-        with engine.reading() as reader:
-            text = reader.text_of(document.id)
-            stale = reader.mirrored_path(document.id)
-        target = mirror_path(document)
-        write_file(root, target, _page(document, text))
-        if stale is not None and stale != target:
-            remove_file(root, stale)
-        with engine.writing(document.tier) as writer:
-            writer.set_mirrored(document.id, document.sha256, target)
-        written += 1
-    return written
+    return sum(refresh_document(engine, root, document.id) for document in waiting)
+
+
+def refresh_document(engine: Engine, root: str, identity: int) -> bool:
+    """Write one document's file; False when the document was changed or forgotten meanwhile.
+
+    Whether it still stands is asked again under the write lock, after the file was written: what was
+    forgotten in between leaves no file.
+
+    Raises:
+        StorageError: as `refresh`.
+    """
+    with engine.reading() as reader:
+        document = reader.document(identity)
+        if document is None:
+            return False
+        text = reader.text_of(identity)
+        stale = reader.mirrored_path(identity)
+    target = mirror_path(document)
+    write_file(root, target, _page(document, text))
+    if stale is not None and stale != target:
+        remove_file(root, stale)
+    with engine.writing(document.tier) as writer, engine.reading() as reader:
+        current = reader.document(identity)
+        if current is None or (current.sha256, current.path) != (document.sha256, document.path):
+            remove_file(root, target)
+            return False
+        writer.set_mirrored(identity, document.sha256, target)
+    return True
 
 
 def mirror_path(document: Document) -> str:
