@@ -59,7 +59,7 @@ def find(paths: Sequence[Path]) -> Iterator[NoteFile | Skipped]:
         UsageError: when a path does not exist.
     """
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):  # noqa: PTH110 - Path.exists raises for a name too long
             raise UsageError(f"There is no file or folder {path}.", mend="check the path")
     seen: set[Path] = set()
     for path in paths:
