@@ -1,4 +1,4 @@
-"""One process of a home embeds with all cores."""
+"""One worker of a home embeds with all cores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ringwood.embed.lease import EmbeddingLease
+from ringwood.errors import StorageError
 
 HOLD = """
 import sys
@@ -91,3 +94,25 @@ def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
 
     assert path.stat().st_mode & 0o777 == 0o600
     lease.release()
+
+
+def test_two_leases_of_one_process_exclude_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "embedding.lock"
+    first, second = EmbeddingLease(path), EmbeddingLease(path)
+
+    assert first.try_acquire()
+    assert not second.try_acquire()
+    second.release()
+    assert taken_elsewhere(path), "the refused one took nothing away"
+
+    first.release()
+    assert second.try_acquire()
+    second.release()
+
+
+def test_a_home_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path) -> None:
+    lease = EmbeddingLease(tmp_path / "gone" / "embedding.lock")
+
+    with pytest.raises(StorageError, match="embedding"):
+        lease.try_acquire()
+    assert not lease.held

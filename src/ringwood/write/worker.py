@@ -7,7 +7,7 @@ a process ends is taken up by whoever opens the home next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import monotonic
@@ -16,12 +16,18 @@ from ringwood.embed.lease import EmbeddingLease
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine
 from ringwood.errors import EmbedderError, RingwoodError
+from ringwood.types import Document
 from ringwood.write import mirror
 from ringwood.write.embedding import embed_document
 from ringwood.write.link import LinkOptions
 from ringwood.write.mirror import MirrorOptions
 
 _log = logging.getLogger(__name__)
+
+_TICK_S = 0.1
+"""How often who waits is told, and the shortest pause between two rounds, seconds."""
+_LOOK_AHEAD = 64
+"""Waiting documents that are listed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,16 @@ class _StoppedError(Exception):
     """Raised between two batches when the worker is to end."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """How one round of catching up ended."""
+
+    tried: bool = True
+    """Whether all that was waiting was tried; False: another process is at it."""
+    again_s: float | None = None
+    """Seconds after which to look again; None: when woken."""
+
+
 class Worker:
     """A daemon thread that catches up and then sleeps until woken."""
 
@@ -76,11 +92,6 @@ class Worker:
         self._errors: list[str] = []
 
     @property
-    def done(self) -> int:
-        """Nodes that were given a vector by this worker."""
-        return self._done
-
-    @property
     def errors(self) -> tuple[str, ...]:
         """What went wrong since the last time that all was well; sentences for people."""
         return tuple(self._errors)
@@ -92,29 +103,30 @@ class Worker:
                 return
             self._woken, self._idle = True, False
             if self._thread is None:
-                self._thread = Thread(target=self._run, name="ringwood-worker", daemon=True)
-                self._thread.start()
+                thread = Thread(target=self._run, name="ringwood-worker", daemon=True)
+                thread.start()
+                self._thread = thread
             self._changed.notify_all()
 
     def wait(self, timeout_s: float, on_tick: Callable[[int], None] = lambda done: None) -> bool:
-        """Wait until all that was asked for is done; False when time ran out first.
+        """Wait until all that was asked for was tried; False when time ran out first.
 
         Args:
-            timeout_s: how long at most.
+            timeout_s: how long at most; 0 only looks.
             on_tick: told the number of nodes done, about ten times a second.
         """
         end = monotonic() + timeout_s
-        while True:
+        idle = False
+        while not idle:
             with self._changed:
-                if self._idle or self._thread is None:
-                    break
-                left = end - monotonic()
-                if left <= 0:
-                    return False
-                self._changed.wait(min(0.1, left))
+                left_s = end - monotonic()
+                if not self._idle and left_s > 0:
+                    self._changed.wait(min(_TICK_S, left_s))
+                idle = self._idle
             on_tick(self._done)
-        on_tick(self._done)
-        return True
+            if left_s <= 0:
+                break
+        return idle
 
     def stop(self) -> None:
         """Ask the thread to end after the batch under way; does not wait for it."""
@@ -123,35 +135,40 @@ class Worker:
             self._changed.notify_all()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the thread to end, and let go of the lease."""
+        """Wait for the thread to end; it lets go of the lease itself, whenever that is."""
         if self._thread is not None:
             self._thread.join(timeout_s)
-        self._lease.release()
 
     def _run(self) -> None:
-        pause_s = 0.0
-        while True:
-            with self._changed:
-                if not self._woken and not self._stopping:
-                    self._idle = pause_s == 0.0 or pause_s >= self._task.worker.retry_s
-                    self._changed.notify_all()
-                    self._changed.wait(pause_s or None)
-                if self._stopping:
-                    return
-                self._woken = False
+        last = _Round()
+        while self._sleep(last):
             try:
-                pause_s = self._catch_up()
+                last = self._catch_up()
             except _StoppedError:
                 return
             except RingwoodError as error:
-                self._note(error)
-                pause_s = self._task.worker.retry_s
+                last = self._failed(error.message)
+            except Exception as error:  # noqa: BLE001 - the outermost loop of this thread
+                # A thread that died here would leave the home without vectors and say nothing.
+                # The kind of error only: its message may quote a memory.
+                last = self._failed(f"{type(error).__name__} while catching up with what is stored")
 
-    def _catch_up(self) -> float:
-        """Do all that is waiting; return the seconds after which to look again, 0 for never."""
+    def _sleep(self, last: _Round) -> bool:
+        """Sleep until there is something to do; False: to end."""
+        with self._changed:
+            if not self._woken and not self._stopping:
+                self._idle = last.tried
+                self._changed.notify_all()
+                again_s = None if last.again_s is None else max(_TICK_S, last.again_s)
+                self._changed.wait(again_s)
+            self._woken = False
+            return not self._stopping
+
+    def _catch_up(self) -> _Round:
+        """Do all that is waiting."""
         self._task.before()
         if not self._lease.try_acquire():
-            return self._task.worker.lease_s
+            return _Round(tried=False, again_s=self._task.worker.lease_s)
         try:
             well = self._task.meaning is None or self._embed_all(self._task.meaning)
             if self._task.mirror.enabled:
@@ -159,37 +176,47 @@ class Worker:
                     self._check_stop()
         finally:
             self._lease.release()
-        if well:
-            self._errors.clear()
-        return 0.0 if well else self._task.worker.retry_s
+        if not well:
+            return _Round(again_s=self._task.worker.retry_s)
+        self._errors.clear()
+        return _Round()
 
     def _embed_all(self, meaning: Meaning) -> bool:
         """Embed what is pending, then what failed before; False when something failed again."""
         failed: set[int] = set()
         in_a_row = 0
-        while in_a_row < self._task.worker.give_up_after:
-            with self._task.engine.reading() as reader:
-                waiting = reader.pending(64 + len(failed))
-            waiting = tuple(each for each in waiting if each.id not in failed)
-            if not waiting:
+        for document in self._pending(failed):
+            self._check_stop()
+            if self._embed(meaning, document):
+                in_a_row = 0
+                continue
+            failed.add(document.id)
+            in_a_row += 1
+            if in_a_row >= self._task.worker.give_up_after:
                 break
-            for document in waiting:
-                self._check_stop()
-                try:
-                    embed_document(
-                        self._task.engine, meaning, document, self._task.link, self._count
-                    )
-                    in_a_row = 0
-                except EmbedderError as error:
-                    self._check_stop()
-                    self._note(error)
-                    failed.add(document.id)
-                    in_a_row += 1
-                    with self._task.engine.writing(document.tier) as writer:
-                        writer.set_state(document.id, "failed", error.message)
-                    if in_a_row >= self._task.worker.give_up_after:
-                        break
         return not failed
+
+    def _pending(self, but: set[int]) -> Iterator[Document]:
+        """Yield documents that wait for vectors, but those named, until there are none."""
+        while True:
+            with self._task.engine.reading() as reader:
+                waiting = reader.pending(_LOOK_AHEAD + len(but))
+            waiting = tuple(each for each in waiting if each.id not in but)
+            if not waiting:
+                return
+            yield from waiting
+
+    def _embed(self, meaning: Meaning, document: Document) -> bool:
+        """Embed one document; False, and marked as failed, when the embedder could not."""
+        try:
+            embed_document(self._task.engine, meaning, document, self._task.link, self._count)
+        except EmbedderError as error:
+            self._check_stop()
+            self._note(error.message)
+            with self._task.engine.writing(document.tier) as writer:
+                writer.set_state(document.id, "failed", error.message)
+            return False
+        return True
 
     def _count(self, done: int) -> None:
         self._done += done
@@ -199,7 +226,11 @@ class Worker:
         if self._stopping:
             raise _StoppedError
 
-    def _note(self, error: RingwoodError) -> None:
-        _log.warning("after a store: %s", error.message)
-        if error.message not in self._errors:
-            self._errors.append(error.message)
+    def _failed(self, message: str) -> _Round:
+        self._note(message)
+        return _Round(again_s=self._task.worker.retry_s)
+
+    def _note(self, message: str) -> None:
+        _log.warning("after a store: %s", message)
+        if message not in self._errors:
+            self._errors.append(message)
