@@ -123,5 +123,16 @@ def _gone(engine: Engine, plan: ImportPlan, present: set[str]) -> tuple[int, ...
             for source, document in reader.sources(
                 plan.space, notes.source_key(path.resolve()).rstrip("/") + "/"
             ).items()
-            if source not in present and not Path(source).exists()
+            if source not in present and _is_gone(source)
         )
+
+
+def _is_gone(source: str) -> bool:
+    """Say whether a file is there no more, as against a file that cannot be seen just now."""
+    try:
+        Path(source).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -63,7 +65,7 @@ def find(paths: Sequence[Path]) -> Iterator[NoteFile | Skipped]:
             raise UsageError(f"There is no file or folder {path}.", mend="check the path")
     seen: set[Path] = set()
     for path in paths:
-        found = _walk(path) if path.is_dir() else iter([NoteFile(path.resolve(), "")])
+        found = _walk(path) if path.is_dir() else iter([NoteFile(_real(path), "")])
         for each in found:
             if isinstance(each, Skipped):
                 yield each
@@ -95,9 +97,17 @@ def read(file: NoteFile, space: str, options: NoteOptions) -> Draft | Skipped:
         stem=file.path.stem,
         folder=file.folder,
         source=source_key(file.path),
-        fallback_at=datetime.fromtimestamp(facts.st_mtime, UTC),
+        fallback_at=time_of(facts.st_mtime),
         repaired=decoded.repaired,
     )
+
+
+def time_of(mtime: float) -> datetime | None:
+    """Return a file's time, or None for one of those that no calendar has."""
+    try:
+        return datetime.fromtimestamp(mtime, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def source_key(path: Path) -> str:
@@ -106,35 +116,75 @@ def source_key(path: Path) -> str:
 
 
 def _walk(root: Path) -> Iterator[NoteFile | Skipped]:
-    """Walk one folder depth first, names in order."""
+    """Walk one folder depth first, names in order. By a list, not by recursion: it may be deep."""
     rules: dict[Path, GitIgnoreSpec] = {}
-    unread: list[Skipped] = []
-
-    def refused(error: OSError) -> None:
-        unread.append(Skipped(str(error.filename), f"cannot be read: {error.strerror}"))
-
-    for here, folders, files in os.walk(root, onerror=refused):
-        place = Path(here)
-        if IGNORE_FILE in files:
-            lines = (place / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
-            rules[place] = GitIgnoreSpec.from_lines(lines)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and not (place / name).is_symlink()
-            and not _ignored(place / name, root, rules, is_folder=True)
-        )
-        for name in sorted(files):
-            path = place / name
-            if name.startswith(".") or _ignored(path, root, rules, is_folder=False):
+    waiting = [root]
+    while waiting:
+        place = waiting.pop()
+        try:
+            folders, files = _listed(place)
+            if place / IGNORE_FILE in files:
+                rules[place] = _rules(place / IGNORE_FILE)
+        except OSError as error:
+            # Also where only the rules are unreadable: better nothing than what they leave out.
+            yield Skipped(str(error.filename), f"cannot be read: {error.strerror}")
+            continue
+        waiting += [
+            each for each in reversed(folders) if not _ignored(each, root, rules, is_folder=True)
+        ]
+        for path in files:
+            if path.name.startswith(".") or _ignored(path, root, rules, is_folder=False):
                 continue
             if path.suffix.lower() not in ENDINGS:
                 yield Skipped(str(path), f"not a note ({path.suffix or 'no ending'})")
                 continue
             below = path.parent.relative_to(root).parts
-            yield NoteFile(path.resolve(), "".join(f"/{slug(part)}" for part in below))
-    yield from unread
+            yield NoteFile(_real(path), "".join(f"/{slug(part)}" for part in below))
+
+
+def _listed(place: Path) -> tuple[list[Path], list[Path]]:
+    """List folders to enter and files, each in the order of names; links to folders are neither."""
+    folders: list[Path] = []
+    files: list[Path] = []
+    with os.scandir(place) as entries:
+        for entry in sorted(entries, key=lambda each: each.name):
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith("."):
+                    folders.append(place / entry.name)
+            elif not _leads_to_folder(entry):
+                files.append(place / entry.name)
+    return folders, files
+
+
+def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads round in a circle, or to where we may not look
+        return False
+
+
+def _real(path: Path) -> Path:
+    """Follow links; one that leads nowhere stays as it is, and is refused when it is read."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):  # before Python 3.13 a circle of links is a RuntimeError
+        return path.absolute()
+
+
+def _rules(file: Path) -> GitIgnoreSpec:
+    """Read an ignore file; a line that is no pattern matches nothing, as with git."""
+    if not S_ISREG(file.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a file", str(file))
+    lines = file.read_text("utf-8", "replace").splitlines()
+    return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 def _ignored(path: Path, root: Path, rules: dict[Path, GitIgnoreSpec], *, is_folder: bool) -> bool:
