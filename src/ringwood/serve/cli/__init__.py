@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ringwood.serve.cli import streams
 from ringwood.serve.cli.table import COMMANDS, help_text
 from ringwood.version import __version__
 
@@ -13,13 +14,16 @@ __all__ = ["COMMANDS", "main"]
 def main() -> None:
     """Run the command line and exit with its code."""
     arguments = sys.argv[1:]
+    streams.stand_in()
     if arguments == ["--version"]:
-        sys.stdout.write(f"ringwood {__version__}\n")
-        return
+        return streams.answer(f"ringwood {__version__}\n")
     if arguments in ([], ["--help"], ["-h"], ["help"]):
-        sys.stdout.write(help_text())
-        return
-    # Only now: click alone costs as much as a bare interpreter.
-    from ringwood.serve.cli.app import run  # noqa: PLC0415
-
-    sys.exit(run(arguments))
+        return streams.answer(help_text())
+    try:
+        # Only now: click alone costs as much as a bare interpreter.
+        from ringwood.serve.cli.app import run  # noqa: PLC0415
+    except KeyboardInterrupt:  # nothing was begun
+        sys.exit(130)
+    exit_code = run(arguments)
+    streams.answer("")  # what click wrote
+    sys.exit(exit_code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -154,7 +153,6 @@ def run(arguments: Sequence[str]) -> int:
         result = _main.main(
             args=list(arguments), prog_name="ringwood", standalone_mode=False, obj=session
         )
-        sys.stdout.flush()
     except RingwoodError as error:
         return _fail(session, arguments, (error.code, error.message, error.mend), error.exit_code)
     except click.exceptions.Exit as exit_:
@@ -166,10 +164,6 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         told = ("interrupted", "Interrupted. What was stored is safe.", "give the command again")
         return _fail(session, arguments, told, 130)
-    except BrokenPipeError:
-        # The reader went away, as `head` does. Nothing more can be said on that stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:  # noqa: BLE001 - the outermost loop: a person never sees a traceback
         told = ("internal", f"{type(error).__name__}: {error}", "try again with --debug")
         return _fail(session, arguments, told, 1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ringwood.serve.cli import streams
 from ringwood.text.clean import printable, printable_json
 
 
@@ -22,18 +23,17 @@ def json_object(value: dict[str, Any]) -> None:
     """Write one JSON object as standard output's only content; a terminal may show it too."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     text = json.dumps(value, ensure_ascii=encoding not in ("utf8", "utf16"), indent=2)
-    sys.stdout.write(printable_json(text) + "\n")
+    streams.answer(printable_json(text) + "\n")
 
 
 def answer(text: str) -> None:
     """Write an answer for a person: control characters of the memory are shown, not obeyed."""
-    sys.stdout.write(printable(text) + "\n")
+    streams.answer(printable(text) + "\n")
 
 
 def remark(text: str) -> None:
-    """Write a remark for a person."""
-    sys.stderr.write(printable(text) + "\n")
-    sys.stderr.flush()
+    """Write a remark for a person; where nobody can read it, nothing is lost."""
+    streams.remark(printable(text) + "\n")
 
 
 Advance = Callable[[str, int, int | None], None]
