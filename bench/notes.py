@@ -18,9 +18,10 @@ from time import perf_counter
 from typing import Any
 
 from bench.report import SHARED, hit_at, machine, mrr, percentile
-from ringwood.memory import ImportReport, Memory
+from ringwood.memory import Memory
 from ringwood.recall.budget import Budget
 from ringwood.types import Document
+from ringwood.write.receipt import ImportReport
 
 WIDE = Budget(max_nodes=50, max_chars=1_000_000, max_node_chars=100)
 """Wide enough to see at which place a document comes."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,11 +15,9 @@ from ringwood import config as settings
 from ringwood import home as homes
 from ringwood.capture.space import space_key, space_slug
 from ringwood.embed.base import Embedder
-from ringwood.embed.choose import Choice, Remembered, choose
-from ringwood.embed.lease import EmbeddingLease
-from ringwood.engine.base import Engine, Reader, Totals
-from ringwood.engine.sqlite import open_engine
-from ringwood.errors import AddressError, StorageError, UsageError
+from ringwood.engine.base import Totals
+from ringwood.errors import AddressError, UsageError
+from ringwood.open_home import OpenHome
 from ringwood.recall import browse
 from ringwood.recall.browse import NodeView, TreeLine
 from ringwood.recall.budget import Budget
@@ -29,38 +26,10 @@ from ringwood.recall.usage import LOG_KEEP, Use, unpack
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import GLOBAL, Actor, Document, Recall, Receipt
-from ringwood.write.forget import (
-    Erasure,
-    Forgotten,
-    forget_documents,
-    forget_node,
-    remove_document,
-)
-from ringwood.write.importer import Imported, ImportPlan, import_notes
-from ringwood.write.ingest import Draft, Ingested, Intake, ingest, slug_path
-from ringwood.write.worker import Task, Worker
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """An import, as read back from the store."""
-
-    imported: Imported
-    """What was done."""
-    nodes: int
-    """Nodes of the new and changed documents."""
-    vectors: int
-    """Of those, nodes with a vector."""
-    edges: int
-    """Edges that touch them."""
-    pruned: int
-    """Documents that were removed because their file is gone."""
-    gone: tuple[str, ...]
-    """Source keys of files that are gone and were kept."""
-    waiting: bool
-    """Whether vectors are still to come."""
+from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
+from ringwood.write.importer import ImportPlan, import_notes
+from ringwood.write.ingest import Draft, ingest, slug_path
+from ringwood.write.receipt import ImportReport, read_again, read_receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +82,7 @@ class Memory:
         self.wait_s = wait_s
         self._named_space = space
         self._directory = directory
-        self._asked_embedder = embedder
-        self._lock = RLock()
-        self._engine: Engine | None = None
-        self._worker: Worker | None = None
-        self._chosen: Choice | None = None
-        self._uses: list[Use] = []
+        self._opened = OpenHome(self.home, self.config, embedder)
 
     @classmethod
     def open(
@@ -183,8 +147,12 @@ class Memory:
             raise UsageError("There is no text to store.", mend="give some text")
         if importance is not None and not 0.0 <= importance <= 1.0:
             raise UsageError(f"importance is 0 to 1, not {importance}.", mend="--importance 0.5")
-        engine = self._open(create=True)
-        edited = None if replace is None else self._document_at(replace)
+        engine = self._opened.engine(create=True)
+        edited = None
+        if replace is not None:
+            with engine.reading() as reader:
+                node = browse.resolve(reader, replace, self.space)
+                edited = reader.documents([node.document])[node.document]
         draft = Draft(
             text=text,
             space=self._writing_space() if edited is None else edited.space,
@@ -196,9 +164,11 @@ class Memory:
             importance=importance,
             created_at=_instant(at),
         )
-        [outcome] = ingest(engine, [draft], self._intake())
-        self._wake()
-        return self._receipt(outcome)
+        [outcome] = ingest(engine, [draft], self._opened.intake())
+        self._opened.wake()
+        identity = self._opened.choice().remembered.identity
+        with engine.reading() as reader:
+            return read_receipt(reader, outcome, identity)
 
     def import_notes(  # noqa: PLR0913 - the contract's keywords
         self,
@@ -226,18 +196,19 @@ class Memory:
             UsageError: when a path does not exist.
             StorageError: when the disk refuses; earlier batches are stored.
         """
-        engine = self._open(create=True)
-        intake = replace(self._intake(), again=again, dry_run=dry_run)
-        plan = ImportPlan(paths, self._writing_space(), intake, _instant(since))
+        engine = self._opened.engine(create=True)
+        intake = replace(self._opened.intake(), again=again, dry_run=dry_run)
+        space = self.space if dry_run else self._writing_space()
+        plan = ImportPlan(paths, space, intake, _instant(since))
         imported = import_notes(engine, plan, self.config.notes, on_file)
         with engine.reading() as reader:
             gone = list(reader.documents(imported.gone).values())
         if prune and not dry_run:
             for document in gone:
-                remove_document(self._erasure(), document)
-        self._wake()
+                remove_document(self._opened.erasure(), document)
+        self._opened.wake()
         wait()
-        identity = self._choose().remembered.identity
+        identity = self._opened.choice().remembered.identity
         with engine.reading() as reader:
             counts = reader.counts(reader.node_ids(imported.documents), identity)
         return ImportReport(
@@ -247,7 +218,7 @@ class Memory:
             edges=counts[2],
             pruned=len(gone) if prune and not dry_run else 0,
             gone=() if prune else tuple(each.source or "" for each in gone),
-            waiting=counts[1] < counts[0] and self._choose().state == "pending",
+            waiting=counts[1] < counts[0] and self._opened.choice().state == "pending",
         )
 
     def wait(
@@ -259,25 +230,19 @@ class Memory:
             timeout_s: how long at most; None: `wait_s`.
             on_tick: told the number of nodes embedded so far, about ten times a second.
         """
-        if self._worker is None:
-            return True
-        done = self._worker.wait(self.wait_s if timeout_s is None else timeout_s, on_tick)
-        return done and not self._worker.errors
+        return self._opened.wait(self.wait_s if timeout_s is None else timeout_s, on_tick)
 
     def receipt(self, receipt: Receipt) -> Receipt:
         """Read a receipt's figures back again, after vectors have followed."""
-        if not receipt.document:
-            return receipt
-        again = self._receipt(Ingested(int(receipt.document), "new"))
-        state = receipt.state if receipt.state == "existing" else again.state
-        return replace(again, state=state, redacted=receipt.redacted, repaired=receipt.repaired)
+        identity = self._opened.choice().remembered.identity
+        with self._opened.engine().reading() as reader:
+            return read_again(reader, receipt, identity)
 
     def missing_vectors(self) -> int:
         """Count the nodes that have no vector yet; 0 where words are all."""
-        choice = self._choose()
-        if choice.meaning is None:
+        if self._opened.choice().meaning is None:
             return 0
-        with self._open().reading() as reader:
+        with self._opened.engine().reading() as reader:
             tiers = reader.totals().tiers.values()
         return sum(tier.nodes - tier.vectors for tier in tiers)
 
@@ -307,10 +272,8 @@ class Memory:
         """
         if floor is not None and not 0.0 <= floor <= 1.0:
             raise UsageError(f"floor is 0 to 1, not {floor}.", mend="--floor 0.3")
-        engine = self._open()
-        choice = self._choose()
-        options = self.config.recall
-        now = datetime.now(UTC)
+        engine, choice, forgets = self._opened.engine(), self._opened.choice(), self._opened.forgets
+        options, now = self.config.recall, datetime.now(UTC)
         request = Request(
             query=redact(clean(query)[0])[0],
             space=self.space,
@@ -325,9 +288,8 @@ class Memory:
             engine, choice.meaning, request, replace(options, budget=budget or options.budget)
         )
         answer = replace(answer, notes=(*choice.notes, *answer.notes))
-        with self._lock:
-            self._uses.append(Use(answer, now, counted=counted and as_of is None))
-        self._wake()
+        self._opened.keep(Use(answer, now, counted=counted and as_of is None), forgets=forgets)
+        self._opened.wake()
         return answer
 
     def explain(self, recall_id: str) -> dict[str, Any]:
@@ -336,8 +298,8 @@ class Memory:
         Raises:
             AddressError: when the log does not hold it.
         """
-        engine = self._open()
-        self._write_uses()
+        engine = self._opened.engine()
+        self._opened.write_uses()
         with engine.reading() as reader:
             payload = reader.recall_log(recall_id)
         if payload is None:
@@ -353,22 +315,28 @@ class Memory:
     @property
     def space(self) -> str:
         """The name of the space that texts belong to and are looked for in."""
-        if self._named_space is not None:
-            return self._named_space
-        key = None if self._directory is None else space_key(self._directory)
+        key = self._space_key
         if key is None:
-            return GLOBAL
+            return self._named_space or GLOBAL
         if not homes.exists(self.home):
             return space_slug(key)
-        with self._open().reading() as reader:
-            known = reader.space_of_key(key)
-            if known is not None:
-                return known
-            taken = reader.spaces()
-        name, number = space_slug(key), 1
-        while (name if number == 1 else f"{name}~{number}") in taken:
-            number += 1
-        return name if number == 1 else f"{name}~{number}"
+        with self._opened.engine().reading() as reader:
+            return reader.space_of_key(key) or _free_name(space_slug(key), reader.spaces())
+
+    @property
+    def _space_key(self) -> str | None:
+        """The key of the working directory's space; None where the space has a name already."""
+        if self._named_space is not None or self._directory is None:
+            return None
+        return space_key(self._directory)
+
+    def _writing_space(self) -> str:
+        """Return the space to write to, registered under its key."""
+        key = self._space_key
+        if key is None:
+            return self.space
+        with self._opened.engine(create=True).writing() as writer:
+            return writer.register_space(key, space_slug(key))
 
     def read(self, address: str) -> NodeView:
         """Fetch the node at an address with its surroundings.
@@ -376,7 +344,7 @@ class Memory:
         Raises:
             AddressError: when nothing has this address.
         """
-        with self._open().reading() as reader:
+        with self._opened.engine().reading() as reader:
             return browse.view(reader, address, self.space)
 
     def tree(self, address: str | None = None, *, depth: int = 2) -> list[TreeLine]:
@@ -385,36 +353,34 @@ class Memory:
         Raises:
             AddressError: when nothing has this address.
         """
-        with self._open().reading() as reader:
+        with self._opened.engine().reading() as reader:
             return list(browse.tree(reader, address, self.space, depth))
 
     def recent(self, *, since: datetime | None = None, limit: int = 20) -> tuple[Document, ...]:
         """List the newest documents of the space and of `global`."""
         spaces = tuple(dict.fromkeys((self.space, GLOBAL)))
-        with self._open().reading() as reader:
+        with self._opened.engine().reading() as reader:
             return reader.recent_documents(spaces, since=_instant(since), limit=limit)
 
     def spaces(self) -> dict[str, int]:
         """Count the documents of every space."""
-        with self._open().reading() as reader:
+        with self._opened.engine().reading() as reader:
             return dict(reader.totals().spaces)
 
     def stats(self) -> Stats:
         """Count what there is, and say what is degraded."""
-        engine = self._open()
-        choice = self._choose()
-        with engine.reading() as reader:
+        choice = self._opened.choice()
+        with self._opened.engine().reading() as reader:
             totals = reader.totals()
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
-        worker_notes = self._worker.errors if self._worker is not None else ()
         return Stats(
             home=self.home,
             space=self.space,
             totals=totals,
             embedder=choice.remembered.name,
             identity=choice.remembered.identity or None,
-            notes=(*choice.notes, *worker_notes),
+            notes=(*choice.notes, *self._opened.troubles),
             unmirrored=unmirrored,
             missing_tiers=missing,
         )
@@ -449,49 +415,37 @@ class Memory:
                 "Say one thing to forget: an address, a document, a source or a space.",
                 mend="ringwood forget ADDRESS",
             )
-        erasure = replace(self._erasure(), dry_run=dry_run)
-        engine = erasure.engine
-        with engine.reading() as reader:
+        erasure = self._opened.erasure(dry_run=dry_run)
+        with self._opened.forgetting():
+            with erasure.engine.reading() as reader:
+                if address is not None:
+                    node = browse.resolve(reader, address, self.space)
+                elif space is not None:
+                    documents = list(reader.roots(space))
+                else:
+                    key = None if source is None else clean(source)[0]
+                    documents = [
+                        browse.find_document(reader, self.space, identity=document, source=key)
+                    ]
             if address is not None:
-                node = browse.resolve(reader, address, self.space)
-            elif space is not None:
-                documents = list(reader.roots(space))
+                report = forget_node(erasure, node.id)
             else:
-                documents = [_named(reader, document, source, self.space)]
-        if address is not None:
-            report = forget_node(erasure, node.id)
-        else:
-            report = forget_documents(erasure, documents)
-        with self._lock:
-            self._uses.clear()
-        self._wake()
+                report = forget_documents(erasure, documents)
+        self._opened.wake()
         return report
 
     # -- opening and closing ---------------------------------------------------------------------
 
     def create(self) -> None:
         """Make the home if there is none. Idempotent."""
-        self._open(create=True)
+        self._opened.engine(create=True)
 
     def close(self) -> None:
-        """Wait up to `wait_s` for vectors, write down what was used, and let go. Idempotent."""
-        with self._lock:
-            worker, engine, choice = self._worker, self._engine, self._chosen
-        try:
-            if worker is not None:
-                worker.wait(self.wait_s)
-        finally:
-            if worker is not None:
-                worker.stop()
-            if choice is not None and choice.owned is not None:
-                choice.owned.close()
-            if worker is not None:
-                worker.join(5.0)
-            if engine is not None:
-                self._write_uses()
-                engine.close()
-            with self._lock:
-                self._worker = self._engine = self._chosen = None
+        """Wait up to `wait_s` for vectors, write down what was used, and let go. Idempotent.
+
+        Whatever is asked of a closed memory raises `UsageError`.
+        """
+        self._opened.close(self.wait_s)
 
     def __enter__(self) -> Self:
         return self
@@ -506,120 +460,11 @@ class Memory:
             self.wait_s = 0.0
         self.close()
 
-    def _open(self, *, create: bool = False) -> Engine:
-        with self._lock:
-            if self._engine is None:
-                if create:
-                    homes.create_home(self.home)
-                else:
-                    homes.require(self.home)
-                self._engine = open_engine(
-                    Path(self.home),
-                    warm_path=_path(self.config.tiers.warm_path),
-                    cold_path=_path(self.config.tiers.cold_path),
-                    create=create,
-                )
-            return self._engine
 
-    def _choose(self) -> Choice:
-        """Decide the embedder once, and remember it in a home that holds nothing yet."""
-        with self._lock:
-            if self._chosen is None:
-                engine = self._open()
-                with engine.reading() as reader:
-                    name, identity = reader.meta("embedder"), reader.meta("embedder_identity")
-                remembered = None if name is None else Remembered(name, identity or "")
-                asked = self._asked_embedder or self.config.embed.embedder
-                self._chosen = choose(asked, remembered, calibrated=self.config.embed.calibration)
-            return self._chosen
-
-    def _intake(self) -> Intake:
-        """Say how texts are taken in; the first of them fixes the home's embedder."""
-        choice = self._choose()
-        with self._open().reading() as reader:
-            known = reader.meta("embedder") is not None
-        if not known:
-            with self._open().writing() as writer:
-                writer.set_meta("embedder", choice.remembered.name)
-                writer.set_meta("embedder_identity", choice.remembered.identity)
-        return Intake(datetime.now(UTC), choice.state, self.config.parse)
-
-    def _writing_space(self) -> str:
-        """Return the space to write to, registered under its key."""
-        key = None if self._directory is None else space_key(self._directory)
-        if self._named_space is not None or key is None:
-            return self.space
-        with self._open(create=True).writing() as writer:
-            return writer.register_space(key, space_slug(key))
-
-    def _wake(self) -> None:
-        with self._lock:
-            if self._worker is None:
-                task = Task(
-                    engine=self._open(),
-                    meaning=self._choose().meaning,
-                    mirror_root=str(Path(self.home) / homes.MIRROR_FOLDER),
-                    link=self.config.link,
-                    mirror=self.config.mirror,
-                    worker=self.config.worker,
-                    before=self._write_uses,
-                )
-                self._worker = Worker(task, EmbeddingLease(Path(self.home) / homes.EMBEDDING_LOCK))
-        self._worker.wake()
-
-    def _write_uses(self) -> None:
-        """Log recalls and count accesses; what cannot be written now waits for the next time."""
-        with self._lock:
-            uses, self._uses = self._uses, []
-        if not uses:
-            return
-        engine = self._open()
-        try:
-            for use in uses:
-                use.write(engine)
-        except StorageError as error:
-            _log.info("a recall was not logged: %s", error.message)
-            with self._lock:
-                self._uses = [*uses[-LOG_KEEP:], *self._uses]
-
-    def _receipt(self, outcome: Ingested) -> Receipt:
-        """Read back what a store came to."""
-        if outcome.document is None:
-            return Receipt("", "", "", "forgotten", 0, 0, 0, outcome.redacted, outcome.repaired)
-        with self._open().reading() as reader:
-            [document] = reader.documents([outcome.document]).values()
-            counts = reader.counts(
-                reader.node_ids([document.id]), self._choose().remembered.identity
-            )
-        return Receipt(
-            document=str(document.id),
-            path=document.path,
-            address=browse.address(document.space, document.path),
-            state="existing" if outcome.outcome == "existing" else document.state,
-            nodes=counts[0],
-            vectors=counts[1],
-            edges=counts[2],
-            redacted=outcome.redacted,
-            repaired=outcome.repaired,
-        )
-
-    def _document_at(self, address: str) -> Document:
-        with self._open().reading() as reader:
-            node = browse.resolve(reader, address, self.space)
-            return reader.documents([node.document])[node.document]
-
-    def _erasure(self) -> Erasure:
-        engine, choice = self._open(), self._choose()
-        return Erasure(
-            engine=engine,
-            mirror_root=str(Path(self.home) / homes.MIRROR_FOLDER),
-            embedder=choice.remembered.identity,
-            intake=Intake(datetime.now(UTC), choice.state, self.config.parse),
-        )
-
-
-def _path(given: str | None) -> Path | None:
-    return None if given is None else Path(given).expanduser()
+def _free_name(slug: str, taken: Container[str]) -> str:
+    """Return the name that a space of this slug would get: what `register_space` gives it."""
+    names = chain([slug], (f"{slug}~{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _instant(moment: datetime | None) -> datetime | None:
@@ -628,17 +473,3 @@ def _instant(moment: datetime | None) -> datetime | None:
         return None if moment is None else moment.astimezone(UTC)
     except OverflowError as error:
         raise UsageError(f"{moment} lies beyond the calendar.", mend="give another time") from error
-
-
-def _named(reader: Reader, document: str | None, source: str | None, space: str) -> Document:
-    """Find a document by id or by source key."""
-    if document is not None:
-        found = (
-            reader.document(int(document)) if document.isascii() and document.isdigit() else None
-        )
-    else:
-        found = reader.document_by_source(space, clean(source or "")[0])
-    if found is None:
-        wanted = f"id {document}" if document is not None else f"source {source}"
-        raise AddressError(f"No document has the {wanted}.", mend="ringwood recent")
-    return found

@@ -35,6 +35,11 @@ Span = tuple[int, int]
 """Half-open range `[start, end)` of code points of a document's stored text."""
 
 
+def address(space: str, path: str) -> str:
+    """Write the address of a path in a space: `space:/path`."""
+    return f"{space}:{path}"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One text that was stored: a note, an exchange, a file."""

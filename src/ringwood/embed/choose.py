@@ -23,7 +23,12 @@ class Remembered:
     name: str
     """The embedder's name."""
     identity: str
-    """Under which its vectors are stored; empty by words alone."""
+    """Under which its vectors are stored; empty by words alone, and while no embedder was to be had
+    yet."""
+
+    def accepts(self, offered: Remembered) -> bool:
+        """Say whether vectors of an embedder may join those that are stored."""
+        return self == offered or (self.name == offered.name and not self.identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,21 @@ def choose(
     meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
     offered = Remembered(name, "" if meaning is None else meaning.identity)
     owned = embedder if isinstance(wanted, str) else None
-    if remembered is None or remembered == offered:
+    if remembered is None or remembered.accepts(offered):
         return Choice(offered, meaning, owned=owned)
     if owned is not None:
         owned.close()
-    note = (
+    return Choice(remembered, None, (_refusal(remembered, name),))
+
+
+def _refusal(remembered: Remembered, name: str) -> str:
+    if remembered.name == name:
+        return (
+            f"This home was filled with another model of the embedder {name!r}"
+            f" ({remembered.identity}): recall goes by words. Install that model, or import into"
+            f" another home."
+        )
+    return (
         f"This home was filled with the embedder {remembered.name!r}, not {name!r}: recall goes by"
         f" words. Leave out --embedder, or make another home."
     )
-    return Choice(remembered, None, (note,))

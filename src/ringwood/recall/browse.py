@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError
-from ringwood.types import GLOBAL, Document, Edge, Node
+from ringwood.types import GLOBAL, Document, Edge, Node, address
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,6 @@ def split_address(wanted: str, space: str) -> tuple[tuple[str, ...], str]:
     return tuple(dict.fromkeys((space, GLOBAL))), "/" + path.strip("/")
 
 
-def address(space: str, path: str) -> str:
-    """Write the address of a path in a space."""
-    return f"{space}:{path}"
-
-
 def is_space_name(name: str) -> bool:
     """Say whether a space may be called so: its addresses lead back to it, and can be shown."""
     return name.isprintable() and split_address(address(name, "/x"), GLOBAL) == ((name,), "/x")
@@ -88,6 +83,25 @@ def resolve(reader: Reader, wanted: str, space: str) -> Node:
         f"Nothing has the address {path} in {' or '.join(spaces)}.",
         mend="ringwood tree shows what there is",
     )
+
+
+def find_document(
+    reader: Reader, space: str, *, identity: str | None = None, source: str | None = None
+) -> Document:
+    """Find a document by its id, or by its source key in a space.
+
+    Raises:
+        AddressError: when there is none.
+    """
+    found = None
+    if source is not None:
+        found = reader.document_by_source(space, source)
+    elif identity is not None and identity.isascii() and identity.isdigit():
+        found = reader.document(int(identity))
+    if found is None:
+        wanted = f"id {identity}" if source is None else f"source {source}"
+        raise AddressError(f"No document has the {wanted}.", mend="ringwood recent")
+    return found
 
 
 def view(reader: Reader, wanted: str, space: str) -> NodeView:

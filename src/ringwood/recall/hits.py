@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
-from ringwood.recall.browse import address
 from ringwood.recall.ledger import Candidate
 from ringwood.text.sentences import clip
-from ringwood.types import Dropped, Hit, Node, NodeRef
+from ringwood.types import Dropped, Hit, Node, NodeRef, address
 
 SIBLINGS = 3
 """Siblings shown beside a hit."""

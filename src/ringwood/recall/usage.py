@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from ringwood.engine.base import Engine
+from ringwood.errors import StorageError
 from ringwood.recall.report import to_json
-from ringwood.types import TIERS, Recall
+from ringwood.types import TIERS, Recall, Tier
+
+_log = logging.getLogger(__name__)
 
 LOG_KEEP = 1000
 """Recalls that the log keeps."""
@@ -40,20 +45,39 @@ class Use:
     counted: bool
     """Whether its hits count as used."""
 
-    def write(self, engine: Engine) -> None:
-        """Log the recall and count the accesses.
+    def nodes(self, tier: Tier) -> list[int]:
+        """Return the hits in a tier that count as used, by node id."""
+        return [int(hit.node) for hit in self.recall.hits if self.counted and hit.tier == tier]
 
-        Raises:
-            BusyError: when the write lock was not to be had in time.
-        """
-        hits = self.recall.hits
-        payload = pack(self.recall)
-        documents = {int(hit.document) for hit in hits}
-        documents |= {int(each.document) for each in self.recall.dropped}
-        with engine.writing(timeout_s=WAIT_S) as writer:
-            writer.log_recall(self.recall.recall_id, self.at, documents, payload, keep=LOG_KEEP)
-        for tier in TIERS:
-            nodes = [int(hit.node) for hit in hits if hit.tier == tier]
-            if nodes and self.counted:
-                with engine.writing(tier, timeout_s=WAIT_S) as writer:
+    def documents(self) -> set[int]:
+        """Return the ids of all documents that the recall names."""
+        hits = {int(hit.document) for hit in self.recall.hits}
+        return hits | {int(each.document) for each in self.recall.dropped}
+
+
+def write_uses(engine: Engine, uses: Sequence[Use]) -> None:
+    """Log recalls and count their accesses, in one transaction per tier.
+
+    A recall of a document that was forgotten since is not logged. Accesses in an older tier that
+    cannot be written now are not counted: they only break ties.
+
+    Raises:
+        StorageError: when the hot tier cannot be written in time. Then nothing was.
+    """
+    payloads = [pack(use.recall) for use in uses]
+    with engine.writing(timeout_s=WAIT_S) as writer, engine.reading() as reader:
+        for use, payload in zip(uses, payloads, strict=True):
+            recall_id, documents = use.recall.recall_id, use.documents()
+            if len(reader.documents(documents)) == len(documents):
+                writer.log_recall(recall_id, use.at, documents, payload, keep=LOG_KEEP)
+            writer.count_access(use.nodes("hot"))
+    for tier in TIERS[1:]:
+        counted = [nodes for use in uses if (nodes := use.nodes(tier))]
+        if not counted:
+            continue
+        try:
+            with engine.writing(tier, timeout_s=WAIT_S) as writer:
+                for nodes in counted:
                     writer.count_access(nodes)
+        except StorageError as error:
+            _log.info("accesses in the %s tier were not counted: %s", tier, error.message)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringwood.engine.base import Engine
-from ringwood.types import TIERS, Document, Node
+from ringwood.types import TIERS, Document, Node, address
 from ringwood.write import mirror
 from ringwood.write.ingest import Intake, cut, rewrite
 from ringwood.write.tombstones import source_hash, text_hash
@@ -70,7 +70,12 @@ def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgott
             text = reader.text_of(document.id)
             file = reader.mirrored_path(document.id)
         total += Forgotten(
-            1, nodes, vectors, edges, int(file is not None), (f"{document.space}:{document.path}",)
+            documents=1,
+            nodes=nodes,
+            vectors=vectors,
+            edges=edges,
+            files=int(file is not None),
+            addresses=(address(document.space, document.path),),
         )
         if erasure.dry_run:
             continue
@@ -110,7 +115,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         vectors=counts[1],
         edges=counts[2],
         files=int(file is not None),
-        addresses=(f"{document.space}:{node.path}",),
+        addresses=(address(document.space, node.path),),
     )
     if erasure.dry_run:
         return report
@@ -148,5 +153,7 @@ def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequ
         if tier not in missing:
             with erasure.engine.writing(tier) as writer:
                 writer.delete_document(document.id)
+                if tier == "hot":  # what another process logged since it was purged
+                    writer.purge_log([document.id])
     # Once more: a file may have been written between its removal and the document's.
     mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))

@@ -171,6 +171,7 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
         if prepared is not None:
             _write(writer, reader, prepared, {}, intake)
             writer.drop_history(document)
+            writer.purge_log([document])
     _leave_older_tiers(engine, [old])
 
 

@@ -17,8 +17,9 @@ from ringwood.serve.cli.app import DUE_S, Session, options, waiting
 from ringwood.text.clean import decode
 
 if TYPE_CHECKING:
-    from ringwood.memory import ImportReport, Memory
+    from ringwood.memory import Memory
     from ringwood.write.forget import Forgotten
+    from ringwood.write.receipt import ImportReport
 
 
 class Moment(click.ParamType[datetime]):

@@ -1,0 +1,240 @@
+"""What is open while a memory is: the database, the embedder, the worker, and uses to write down.
+
+Each opens on first use and stays open until `close`. Nothing here knows what a caller wants of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock, RLock
+
+from ringwood import home as homes
+from ringwood.config import Config
+from ringwood.embed.base import Embedder
+from ringwood.embed.choose import Choice, Remembered, choose
+from ringwood.embed.lease import EmbeddingLease
+from ringwood.engine.base import Engine, Reader
+from ringwood.engine.sqlite import open_engine
+from ringwood.errors import StorageError, UsageError
+from ringwood.recall.usage import LOG_KEEP, Use, write_uses
+from ringwood.write.forget import Erasure
+from ringwood.write.ingest import Intake
+from ringwood.write.worker import Task, Worker
+
+_log = logging.getLogger(__name__)
+
+_JOIN_S = 5.0
+"""How long closing waits for the batch under way: the bundled model takes a tenth of it."""
+
+
+class OpenHome:
+    """One home and what is open of it. Safe from several threads, and in a forked child."""
+
+    def __init__(self, home: str, config: Config, embedder: str | Embedder | None) -> None:
+        """Name the home and what is to be used; nothing is opened."""
+        self._home = home
+        self._config = config
+        self._asked_embedder = embedder
+        self._closed = False
+        self._engine: Engine | None = None
+        self._chosen: Choice | None = None
+        self._begin()
+        _live.add(self)
+
+    def _begin(self) -> None:
+        """Have no worker, nothing to write down, and locks that nobody holds."""
+        self._lock = RLock()  # of everything below but the log
+        self._log_lock = Lock()  # held while uses are written, and while a text is forgotten
+        self._worker: Worker | None = None
+        self._uses: list[Use] = []
+        self._forgets = 0
+
+    # -- the database and the embedder -----------------------------------------------------------
+
+    def engine(self, *, create: bool = False) -> Engine:
+        """Return the database, opened.
+
+        Raises:
+            NoHomeError: when there is none and `create` is False.
+            UsageError: when this was closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise UsageError("This memory is closed.", mend="open it again")
+            if self._engine is None:
+                if create:
+                    homes.create_home(self._home)
+                else:
+                    homes.require(self._home)
+                self._engine = open_engine(
+                    Path(self._home),
+                    warm_path=_path(self._config.tiers.warm_path),
+                    cold_path=_path(self._config.tiers.cold_path),
+                    create=create,
+                )
+            return self._engine
+
+    def choice(self) -> Choice:
+        """Return the embedder and how meanings are compared, decided once."""
+        with self._lock:
+            if self._chosen is None:
+                with self.engine().reading() as reader:
+                    remembered = _remembered(reader)
+                asked = self._asked_embedder or self._config.embed.embedder
+                calibrated = self._config.embed.calibration
+                self._chosen = choose(asked, remembered, calibrated=calibrated)
+            return self._chosen
+
+    def intake(self) -> Intake:
+        """Say how texts are taken in; the first of them fixes the home's embedder."""
+        choice, engine = self.choice(), self.engine()
+        with engine.reading() as reader:
+            news = _is_news(choice.remembered, _remembered(reader))
+        if news:
+            with engine.writing() as writer, engine.reading() as reader:
+                if _is_news(choice.remembered, _remembered(reader)):
+                    writer.set_meta("embedder", choice.remembered.name)
+                    writer.set_meta("embedder_identity", choice.remembered.identity)
+        return Intake(datetime.now(UTC), choice.state, self._config.parse)
+
+    def erasure(self, *, dry_run: bool = False) -> Erasure:
+        """Say where and how texts are forgotten."""
+        choice = self.choice()
+        return Erasure(
+            engine=self.engine(),
+            mirror_root=self._mirror_root,
+            embedder=choice.remembered.identity,
+            intake=Intake(datetime.now(UTC), choice.state, self._config.parse),
+            dry_run=dry_run,
+        )
+
+    @property
+    def _mirror_root(self) -> str:
+        return str(Path(self._home) / homes.MIRROR_FOLDER)
+
+    # -- the worker ------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Let the worker see to what is waiting; nothing happens once this was closed."""
+        with self._lock:
+            if self._closed:
+                return
+            if self._worker is None:
+                task = Task(
+                    engine=self.engine(),
+                    meaning=self.choice().meaning,
+                    mirror_root=self._mirror_root,
+                    link=self._config.link,
+                    mirror=self._config.mirror,
+                    worker=self._config.worker,
+                    before=self.write_uses,
+                )
+                self._worker = Worker(task, EmbeddingLease(Path(self._home) / homes.EMBEDDING_LOCK))
+            self._worker.wake()
+
+    def wait(self, timeout_s: float, on_tick: Callable[[int], None] = lambda done: None) -> bool:
+        """Wait for the worker; False when time ran out or something is to be tried again."""
+        worker = self._worker
+        return worker is None or (worker.wait(timeout_s, on_tick) and not worker.errors)
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What the worker could not do, in sentences."""
+        worker = self._worker
+        return () if worker is None else worker.errors
+
+    # -- uses ------------------------------------------------------------------------------------
+
+    @property
+    def forgets(self) -> int:
+        """How often a text was forgotten here: a recall that began before the last is not kept."""
+        return self._forgets
+
+    def keep(self, use: Use, *, forgets: int) -> None:
+        """Keep a use to be written down, unless something was forgotten since it began."""
+        with self._lock:
+            if forgets == self._forgets:
+                self._uses = [*self._uses, use][-LOG_KEEP:]
+
+    def write_uses(self) -> None:
+        """Log recalls and count accesses; what cannot be written now waits for the next time."""
+        with self._log_lock:
+            with self._lock:
+                engine, uses, self._uses = self._engine, self._uses, []
+            if engine is None or not uses:
+                return
+            try:
+                write_uses(engine, uses)
+            except StorageError as error:
+                _log.info("recalls were not logged yet: %s", error.message)
+                with self._lock:
+                    self._uses = [*uses, *self._uses][-LOG_KEEP:]
+
+    @contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """Keep the log as it is meanwhile, and then no use that may quote what was forgotten."""
+        with self._log_lock:
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._forgets += 1
+                    self._uses = []
+
+    # -- closing ---------------------------------------------------------------------------------
+
+    def close(self, wait_s: float) -> None:
+        """Wait up to `wait_s` for the worker, write down what was used, and let go. Idempotent."""
+        try:
+            self.wait(wait_s)
+        finally:
+            with self._lock:
+                self._closed = True
+                worker, choice, engine = self._worker, self._chosen, self._engine
+            if worker is not None:
+                worker.stop()
+            if choice is not None and choice.owned is not None:
+                choice.owned.close()  # a batch under way ends at once
+            if worker is not None:
+                worker.join(_JOIN_S)
+            if engine is not None:
+                self.write_uses()
+                engine.close()
+
+    def _after_fork_in_child(self) -> None:
+        """Leave thread and uses to the parent; a thread that is not here may hold the locks."""
+        self._begin()
+
+
+def _remembered(reader: Reader) -> Remembered | None:
+    """Read what the home was filled with."""
+    name = reader.meta("embedder")
+    return None if name is None else Remembered(name, reader.meta("embedder_identity") or "")
+
+
+def _is_news(chosen: Remembered, known: Remembered | None) -> bool:
+    """Say whether a home is to be told which embedder its vectors are of."""
+    return known is None or (known != chosen and known.accepts(chosen))
+
+
+def _path(given: str | None) -> Path | None:
+    return None if given is None else Path(given).expanduser()
+
+
+_live: weakref.WeakSet[OpenHome] = weakref.WeakSet()
+
+
+def _forget_threads() -> None:
+    """Let every open home of a forked child start a worker of its own."""
+    for opened in list(_live):
+        opened._after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
