@@ -19,6 +19,8 @@ def main() -> None:
         return streams.answer(f"ringwood {__version__}\n")
     if arguments in ([], ["--help"], ["-h"], ["help"]):
         return streams.answer(help_text())
+    if arguments[0] == "help":
+        arguments = [*arguments[1:], "--help"]
     try:
         # Only now: click alone costs as much as a bare interpreter.
         from ringwood.serve.cli.app import run  # noqa: PLC0415

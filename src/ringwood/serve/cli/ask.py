@@ -26,7 +26,9 @@ DROPPED_SHOWN = 12
 @click.option("--k", type=click.IntRange(1), metavar="N", help="At most this many hits.  [6]")
 @click.option("--max-chars", type=click.IntRange(1), metavar="N", help="Characters in all.  [4000]")
 @click.option("--max-node-chars", type=click.IntRange(1), metavar="N", help="Of one hit.  [900]")
-@click.option("--floor", type=click.FloatRange(0.0, 1.0), metavar="F", help="Evidence a hit needs.")
+@click.option(
+    "--floor", type=click.FloatRange(0.0, 1.0), metavar="F", help="Evidence a hit needs.  [0.35]"
+)
 @click.option("--as-of", type=Moment(), metavar="ISO", help="Only what was written until then.")
 @click.option("--why", is_flag=True, help="Every term of every score, and what was dropped.")
 @click.option(
@@ -104,6 +106,7 @@ def _print(session: Session, answer: Recall, *, why: bool) -> None:
         output.answer("")
     if not answer.hits:
         output.answer("Nothing in memory has enough evidence for this.")
+        session.say("--why shows what came near; a --floor under 0.35 asks for less evidence")
     if why and answer.dropped:
         output.answer(f"Dropped ({len(answer.dropped)}):")
         for each in answer.dropped[:DROPPED_SHOWN]:

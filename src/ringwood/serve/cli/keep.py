@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -41,30 +42,31 @@ class Moment(click.ParamType[datetime]):
 
 @click.command("init")
 @click.option(
-    "--import", "folder", type=click.Path(path_type=Path), help="Notes to take in at once."
+    "--import", "folder", type=click.Path(path_type=Path), help="Notes to take in, without asking."
 )
 @options
 @waiting
 @click.pass_obj
 def init_command(session: Session, /, folder: Path | None) -> int:
-    """Make a home and its settings, and offer to take in notes. Safe to run again."""
+    """Make a home, and offer to take in notes. Safe to run again."""
     home = homes.locate(session.home)
     existed = homes.exists(home)
     with session.memory() as memory:
         memory.create()
         result: dict[str, Any] = {"home": home, "created": not existed, "space": memory.space}
+        if not session.json:
+            output.answer(f"{'There is a memory already:' if existed else 'Made'} {home}")
         if folder is None and not existed and _is_conversation(session):
-            given = click.prompt("A folder of notes to import (empty: none)", default="", err=True)
-            folder = Path(given).expanduser() if given else None
-        if folder is not None:
-            report = _import(session, memory, (folder,), {})
-            result["import"] = _import_json(report, 0.0)
+            folder = _ask_for_notes()
+        done = None if folder is None else _import(session, memory, (folder,), {})
     if session.json:
-        output.json_object(result)
-    else:
-        output.answer(f"{'Made' if not existed else 'There already:'} {home}")
-        session.say("Next: ringwood import FOLDER, then ringwood recall QUESTION --why")
-    return 0
+        output.json_object(result | ({} if done is None else {"import": _import_json(done)}))
+        return 0
+    if done is not None:
+        _print_import(session, done)
+    first = "ringwood import FOLDER, then " if done is None else ""
+    session.say(f"Next: {first}ringwood recall QUESTION --why")
+    return 0 if done is None else done.exit_code
 
 
 @click.command("store")
@@ -73,7 +75,12 @@ def init_command(session: Session, /, folder: Path | None) -> int:
 @click.option("--path", metavar="P", help="Instead of the title's slug.")
 @click.option("--source", metavar="KEY", help="A later store under the same key is an edit of it.")
 @click.option("--replace", metavar="ADDRESS", help="The document whose new text this is.")
-@click.option("--importance", type=click.FloatRange(0.0, 1.0), metavar="0..1", help="[0.5]")
+@click.option(
+    "--importance",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="0..1",
+    help="How much it matters.  [0.5]",
+)
 @click.option("--at", type=Moment(), metavar="ISO", help="When it was said or written.")
 @options
 @waiting
@@ -124,31 +131,13 @@ def store_command(session: Session, /, file: str, **given: Any) -> int:
 @click.pass_obj
 def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -> int:
     """Take in files and folders of notes. The same again adds nothing."""
-    started = monotonic()
     with session.memory() as memory:
-        report = _import(session, memory, paths, given)
-        space, seconds = memory.space, monotonic() - started
+        done = _import(session, memory, paths, given)
     if session.json:
-        output.json_object(_import_json(report, seconds) | {"space": space})
-        return 0
-    done = report.imported
-    output.answer(
-        f"{done.changed} documents new or changed in space {space}, {done.unchanged} unchanged"
-        f" ({seconds:.1f} s)"
-    )
-    session.say(_counted(report.nodes, report.vectors, report.edges))
-    if report.waiting:
-        session.say(
-            "Vectors that are missing follow whenever Ringwood runs; words find all already."
-        )
-    if done.forgotten:
-        session.say(f"{done.forgotten} forgotten on purpose, left out (--again takes them in)")
-    _say_masked(session, done.redacted, done.repaired)
-    for skipped in done.skipped:
-        session.say(f"skipped {skipped.file}: {skipped.reason}")
-    for gone in report.gone:
-        session.say(f"gone, kept in memory (--prune removes it): {gone}")
-    return 0
+        output.json_object(_import_json(done))
+    else:
+        _print_import(session, done)
+    return done.exit_code
 
 
 @click.command("forget")
@@ -212,7 +201,8 @@ def _confirm(session: Session, report: Forgotten, agreed: bool) -> None:
 def _forgotten(report: Forgotten) -> str:
     shown = ", ".join(report.addresses[:3])
     more = ", ..." if len(report.addresses) > 3 else ""
-    return f"{report.documents} documents, {report.nodes} nodes: {shown}{more}"
+    documents = output.counted(report.documents, "document")
+    return f"{documents}, {output.counted(report.nodes, 'node')}: {shown}{more}"
 
 
 def _is_conversation(session: Session) -> bool:
@@ -233,46 +223,114 @@ def _read(file: str) -> tuple[str, int]:
     return decoded.text, decoded.repaired
 
 
+def _ask_for_notes() -> Path | None:
+    """Ask for a folder until there is one; an empty answer or a no means none."""
+    question = "Folder of notes to import (Enter: none)"
+    while given := click.prompt(question, default="", show_default=False, err=True).strip():
+        if given.lower() in ("n", "no"):
+            return None
+        folder = Path(given).expanduser()
+        if folder.exists():
+            return folder
+        output.remark(f"There is no file or folder {given}.")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """An import and what it left to do."""
+
+    report: ImportReport
+    """What the store says of it."""
+    space: str
+    """Where the documents are."""
+    seconds: float
+    """How long it took."""
+    missing: int
+    """Vectors that the whole home lacks."""
+    followed: int
+    """Vectors made meanwhile, also those of earlier texts."""
+    exit_code: int
+    """0, or 130 when the wait for vectors was broken off."""
+
+
 def _import(
     session: Session, memory: Memory, paths: tuple[Path, ...], given: dict[str, Any]
-) -> ImportReport:
-    """Import with bars for reading and for vectors."""
+) -> _Import:
+    """Import with bars for reading and for vectors. To interrupt the second is no failure."""
+    started, missing, exit_code = monotonic(), 0, 0
     with output.progress(shown=not session.quiet and not session.json) as advance:
 
         def wait() -> None:
-            waiting_for = memory.missing_vectors()
-            memory.wait(on_tick=lambda done: advance("vectors", done, waiting_for))
+            nonlocal missing, exit_code
+            missing = total = memory.missing_vectors()
+            try:
+                memory.wait(on_tick=lambda done: advance("vectors", done, total) if total else None)
+            except KeyboardInterrupt:
+                if session.json:
+                    raise
+                exit_code = 130
             memory.wait_s = 0.0  # waited for once; leaving does not wait again
 
-        return memory.import_notes(
+        report = memory.import_notes(
             paths,
             on_file=lambda done, total: advance("files", done, total),
             wait=wait,
             **given,
         )
+    left = memory.missing_vectors()
+    seconds = monotonic() - started
+    return _Import(report, memory.space, seconds, left, max(missing - left, 0), exit_code)
 
 
-def _import_json(report: ImportReport, seconds: float) -> dict[str, Any]:
-    done = report.imported
-    skipped = [{"file": each.file, "reason": each.reason} for each in done.skipped]
+def _print_import(session: Session, done: _Import) -> None:
+    """Say what an import did, and what is still to come."""
+    report, imported = done.report, done.report.imported
+    output.answer(
+        f"{output.counted(imported.changed, 'document')} new or changed in space {done.space},"
+        f" {imported.unchanged} unchanged ({done.seconds:.1f} s)"
+    )
+    if report.nodes:
+        session.say(_counted(report.nodes, report.vectors, report.edges))
+    elif done.followed:
+        session.say(f"{output.counted(done.followed, 'vector')} of earlier texts followed")
+    if done.missing:
+        session.say(
+            f"{output.counted(done.missing, 'vector')} to come whenever Ringwood runs;"
+            " words find all already. The same import with --wait 600 waits for them."
+        )
+    if imported.forgotten:
+        session.say(f"{imported.forgotten} forgotten on purpose, left out (--again takes them in)")
+    _say_masked(session, imported.redacted, imported.repaired)
+    for skipped in imported.skipped:
+        session.say(f"skipped {skipped.file}: {skipped.reason}")
+    for gone in report.gone:
+        session.say(f"gone, kept in memory (--prune removes it): {gone}")
+
+
+def _import_json(done: _Import) -> dict[str, Any]:
+    report, imported = done.report, done.report.imported
+    skipped = [{"file": each.file, "reason": each.reason} for each in imported.skipped]
     skipped += [{"file": each, "reason": "gone; kept (--prune removes it)"} for each in report.gone]
     return {
-        "documents": done.changed,
+        "documents": imported.changed,
         "nodes": report.nodes,
         "vectors": report.vectors,
         "edges": report.edges,
-        "unchanged": done.unchanged,
-        "forgotten": done.forgotten,
+        "unchanged": imported.unchanged,
+        "forgotten": imported.forgotten,
         "pruned": report.pruned,
-        "redacted": done.redacted,
-        "repaired": done.repaired,
+        "redacted": imported.redacted,
+        "repaired": imported.repaired,
         "skipped": skipped,
-        "seconds": round(seconds, 3),
+        "seconds": round(done.seconds, 3),
+        "space": done.space,
     }
 
 
 def _counted(nodes: int, vectors: int, edges: int) -> str:
-    return f"{nodes} nodes, {vectors} vectors, {edges} similar edges"
+    things = ((nodes, "node"), (vectors, "vector"), (edges, "similar edge"))
+    return ", ".join(output.counted(number, thing) for number, thing in things)
 
 
 def _say_masked(session: Session, redacted: int, repaired: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ from ringwood.types import TIERS, Node
 if TYPE_CHECKING:
     from ringwood.memory import Stats
     from ringwood.recall.browse import NodeView
+
+_STATES = {
+    "pending": ": found by words, vectors follow",
+    "failed": ": found by words, vectors will be tried again",
+}
+"""What the state of a document means to the person who waits for it."""
 
 
 @click.command("show")
@@ -75,7 +82,9 @@ def tree_command(session: Session, /, address: str | None, depth: int) -> int:
 
 @click.command("recent")
 @click.option("--since", type=Moment(), metavar="ISO", help="Only what was written since then.")
-@click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="[20]")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, metavar="N", help="Documents at most.  [20]"
+)
 @options
 @click.pass_obj
 def recent_command(session: Session, /, since: datetime | None, limit: int) -> int:
@@ -126,7 +135,7 @@ def stats_command(session: Session, /) -> int:
         output.answer(f"  {tier:<5} {line}  {held['bytes'] / 1e6:.1f} MB")
     waiting = {state: n for state, n in described["states"].items() if n and state != "ready"}
     for state, number in waiting.items():
-        output.answer(f"{number} documents are {state}")
+        output.answer(f"{state:<9} {output.counted(number, 'document')}{_STATES.get(state, '')}")
     for note in (*described["notes"], *described["errors"]):
         output.answer(f"note: {note}")
     return 0
@@ -145,7 +154,9 @@ def spaces_command(session: Session, /) -> int:
         output.json_object({"space": here, "spaces": listed})
         return 0
     for name, number in spaces.items():
-        output.answer(f"{'*' if name == here else ' '} {name}  {number} documents")
+        output.answer(
+            f"{'*' if name == here else ' '} {name}  {output.counted(number, 'document')}"
+        )
     return 0
 
 
@@ -166,7 +177,8 @@ def config_command(session: Session, /, key: str | None, value: str | None) -> i
         output.json_object({"settings": listed})
         return 0
     for each in found:
-        output.answer(f"{each.key} = {each.value}  ({each.origin})")
+        value = "none" if each.value is None else json.dumps(each.value, ensure_ascii=False)
+        output.answer(f"{each.key} = {value}  ({each.origin})")
     return 0
 
 

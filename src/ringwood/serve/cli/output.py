@@ -36,6 +36,11 @@ def remark(text: str) -> None:
     streams.remark(printable(text) + "\n")
 
 
+def counted(number: int, thing: str) -> str:
+    """Say how many, for a person: one document, two documents."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 Advance = Callable[[str, int, int | None], None]
 """Tell a bar: what is done, how much of it, out of how much (None: unknown)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 COMMANDS = {
-    "init": ("Make a home and its settings.", "keep"),
+    "init": ("Make a home, and offer to take in notes.", "keep"),
     "store": ("Keep one text.", "keep"),
     "import": ("Take in files and folders.", "keep"),
     "recall": ("Find what was kept, with reasons.", "ask"),
