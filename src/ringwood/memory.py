@@ -28,7 +28,8 @@ from ringwood.text.redact import redact
 from ringwood.types import GLOBAL, Actor, Document, Recall, Receipt
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
-from ringwood.write.ingest import Draft, ingest, slug_path
+from ringwood.write.ingest import Draft, ingest
+from ringwood.write.paths import slug_path
 from ringwood.write.receipt import ImportReport, read_again, read_receipt
 
 

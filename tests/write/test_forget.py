@@ -107,6 +107,19 @@ def test_a_forgotten_paragraph_stays_away_from_other_documents_too(memory: Memor
     assert "After." in memory.read("/copy").source
 
 
+def test_the_whole_text_again_is_existing_when_only_a_part_of_it_was_forgotten(
+    memory: Memory,
+) -> None:
+    first = memory.store(NOTE)
+    memory.forget("/lab/fish")
+
+    again = memory.store(NOTE)
+
+    assert (again.state, again.document) == ("existing", first.document)
+    assert len(memory.recent()) == 1
+    assert not found(memory, "zebrafish")
+
+
 def test_a_short_text_is_forgotten_under_its_own_source_only(memory: Memory) -> None:
     memory.store("# One\n\n- done\n- not yet\n", source="one")
     memory.forget("/one/done")

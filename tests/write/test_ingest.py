@@ -9,7 +9,7 @@ import pytest
 
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory import Memory
-from ringwood.write.ingest import assign_paths, cut, slug_path
+from ringwood.write.ingest import cut
 
 NOTE = "# Plan\n\n## Goal\n\nShip the gateway in May.\n\n## Risk\n\nThe certificate is late."
 
@@ -80,19 +80,6 @@ def test_a_document_never_takes_the_path_of_another_ones_section(memory: Memory)
     assert second.path == "/docs/intro~2"
     assert third.path == "/docs~2"
     assert memory.read("/docs/intro").source.endswith("First.")
-
-
-def test_paths_below_a_renamed_ancestor_follow_it() -> None:
-    taken = {"/a", "/a~2/b"}
-
-    paths = assign_paths("/a", ["", "/b", "/b/c"], lambda path: path not in taken)
-
-    assert paths == ["/a~2", "/a~2/b~2", "/a~2/b~2/c"]
-
-
-def test_a_given_path_becomes_slugs() -> None:
-    assert slug_path("Notes/../New Idea/") == "/notes/new-idea"
-    assert slug_path("///") == "/untitled"
 
 
 def test_ranges_are_cut_once_even_where_they_overlap() -> None:

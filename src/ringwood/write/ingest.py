@@ -8,19 +8,18 @@ Vectors, links and the mirror follow without the caller: `write/worker.py`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import PurePosixPath
 
 from ringwood.engine.base import Engine, NodeWrite, Reader, Writer
-from ringwood.parse.paths import slug
 from ringwood.parse.tree import ParsedDocument, ParsedNode, ParseOptions, parse_document
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.text.terms import dominant_script, index_terms
 from ringwood.types import Actor, Document, Node, Span, State
 from ringwood.write.identity import carry_ids
+from ringwood.write.paths import assign_paths
 from ringwood.write.template import embedded_text
 from ringwood.write.tombstones import source_hash, text_hash
 
@@ -198,8 +197,10 @@ def _prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | _Prepar
     prepared = _parse(reader, draft, text, old, intake)
     if prepared is None:
         return Ingested(None, "forgotten", redacted, repaired)
-    if old is not None and old.sha256 == prepared.sha256:
-        return Ingested(old.id, "existing", redacted, repaired)
+    if prepared.sha256 != digest:  # something was cut out of it: what is left may be there already
+        old = _stored_before(reader, draft, prepared.sha256)
+        if old is not None and old.sha256 == prepared.sha256:
+            return Ingested(old.id, "existing", redacted, repaired)
     return replace(prepared, redacted=redacted, repaired=repaired)
 
 
@@ -356,34 +357,3 @@ def _node_writes(
         )
         writes.append(NodeWrite(node, terms))
     return writes
-
-
-def assign_paths(root: str, relative: Sequence[str], is_free: Callable[[str], bool]) -> list[str]:
-    """Put relative paths below a root, with `~2` where another document has the path already.
-
-    Args:
-        root: wanted path of the document.
-        relative: paths below it, ancestors before descendants; the first is "".
-        is_free: whether a path is not another document's.
-    """
-    final: dict[str, str] = {}
-    used: set[str] = set()
-    for path in relative:
-        if path:
-            above, _, name = path.rpartition("/")
-            wanted = f"{final[above]}/{name}"
-        else:
-            wanted = root
-        candidate, number = wanted, 1
-        while candidate in used or not is_free(candidate):
-            number += 1
-            candidate = f"{wanted}~{number}"
-        final[path] = candidate
-        used.add(candidate)
-    return [final[path] for path in relative]
-
-
-def slug_path(path: str) -> str:
-    """Turn any path that a caller gives into slugs: `/Notes/New Idea` -> `/notes/new-idea`."""
-    parts = [slug(part) for part in PurePosixPath(path).parts if part.strip("/. ")]
-    return "/" + "/".join(parts or ["untitled"])
