@@ -87,6 +87,8 @@ def init_command(session: Session, /, folder: Path | None) -> int:
 @click.pass_obj
 def store_command(session: Session, /, file: str, **given: Any) -> int:
     """Keep one text, from a file or from standard input."""
+    if file == "-" and _is_conversation(session):
+        session.say("Type the text; end it with Ctrl-D, on Windows with Ctrl-Z and Enter.")
     text, repaired = _read(file)
     with session.memory() as memory:
         receipt = memory.store(text, **given)
@@ -215,7 +217,8 @@ def _read(file: str) -> tuple[str, int]:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise UsageError(
-            f"{file} cannot be read: {error.strerror}.", mend="check the path"
+            f"{file} cannot be read: {error.strerror}.",
+            mend="check the path; a text itself goes by a pipe: echo TEXT | ringwood store",
         ) from error
     decoded = decode(data)
     if decoded is None:
