@@ -336,7 +336,12 @@ class Memory:
         key = self._space_key
         if key is None:
             return self.space
-        with self._opened.engine(create=True).writing() as writer:
+        engine = self._opened.engine(create=True)
+        with engine.reading() as reader:
+            known = reader.space_of_key(key)
+        if known is not None:
+            return known
+        with engine.writing() as writer:
             return writer.register_space(key, space_slug(key))
 
     def read(self, address: str) -> NodeView:

@@ -233,7 +233,7 @@ class Dropped:
     terms: tuple[Term, ...]
     """Every addend of that score."""
     stage: str
-    """`floor`, `diversity` or `budget`."""
+    """`as_of`, `floor`, `diversity` or `budget`."""
     reason: str
     """One sentence with the figures that decided."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory import Memory
+from ringwood.write.forget import Erasure, Forgotten, forget_documents, forget_node
+from ringwood.write.ingest import Intake
 
 CANARY = "The zebrafish protocol uses xylographic buffers at forty degrees."
 SIBLING = "The sourdough protocol uses rye flour at twenty degrees."
@@ -183,3 +187,17 @@ def test_what_is_forgotten_in_one_space_stays_in_another(memory: Memory, tmp_pat
         assert found(other, "zebrafish")
         other.store(NOTE + "\nmore")
         assert "zebrafish" in other.read("/lab~2/fish").source
+
+
+def test_what_somebody_else_forgot_first_is_counted_as_nothing(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder="words") as memory:
+        receipt = memory.store(NOTE)
+        [document] = memory.recent()
+        engine = open_engine(tmp_path, create=False)
+        erasure = Erasure(engine, str(tmp_path / "mirror"), "", Intake(datetime.now(UTC)))
+        fish = memory.read("/lab/fish").node.id
+        memory.forget(receipt.address)
+
+        assert forget_documents(erasure, [document]) == Forgotten()
+        assert forget_node(erasure, fish) == Forgotten()
+        engine.close()

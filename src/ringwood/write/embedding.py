@@ -49,7 +49,7 @@ def embed_document(
     }
     on_batch(len(rows))
     missing = [node for node in texts if node not in rows]
-    unsaved: dict[int, FloatVector] = {}
+    unsaved = dict(rows)
 
     def save(edges: Sequence[Edge], *, ready: bool) -> bool:
         with engine.writing(document.tier) as writer:
@@ -57,7 +57,7 @@ def embed_document(
                 document.id,
                 document.sha256,
                 meaning.identity,
-                rows if ready else unsaved,
+                unsaved,
                 digests,
                 edges,
                 ready=ready,

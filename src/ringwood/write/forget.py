@@ -66,6 +66,8 @@ def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgott
     total = Forgotten()
     for document in documents:
         with erasure.engine.reading() as reader:
+            if reader.document(document.id) is None:
+                continue  # somebody else was quicker
             nodes, vectors, edges = reader.counts(reader.node_ids([document.id]), erasure.embedder)
             text = reader.text_of(document.id)
             file = reader.mirrored_path(document.id)
@@ -101,7 +103,9 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
     The root, and a node that is all the document holds, mean the whole document.
     """
     with erasure.engine.reading() as reader:
-        node = reader.nodes([identity])[identity]
+        node = reader.nodes([identity]).get(identity)
+        if node is None:
+            return Forgotten()  # somebody else was quicker
         document = reader.documents([node.document])[node.document]
         text = reader.text_of(document.id)
         subtree = [each for each in reader.nodes_of(document.id) if _within(each, node)]

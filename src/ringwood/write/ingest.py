@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Literal
 
 from ringwood.engine.base import Engine, NodeWrite, Reader, Writer
 from ringwood.parse.tree import ParsedDocument, ParsedNode, ParseOptions, parse_document
@@ -56,14 +57,18 @@ class Draft:
     """Characters that were replaced before it became text."""
 
 
+Outcome = Literal["new", "changed", "existing", "forgotten"]
+"""`existing`: the identical text was there already. `forgotten`: a tombstone keeps it out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ingested:
     """What became of a draft."""
 
     document: int | None
     """Its document; None when it is forgotten."""
-    outcome: str
-    """`new`, `changed`, `existing` or `forgotten`."""
+    outcome: Outcome
+    """How it ended."""
     redacted: int = 0
     """Secrets masked."""
     repaired: int = 0
@@ -75,17 +80,28 @@ class _Prepared:
     """A draft that is to be written, and what was seen of the store when that was decided."""
 
     draft: Draft
+    """As it came."""
     text: str
+    """What is stored: repaired, masked, without what was forgotten of it."""
     sha256: str
+    """Of that text."""
     parsed: ParsedDocument
+    """Its tree."""
     old: Document | None
+    """The document that it continues."""
     old_nodes: tuple[Node, ...]
+    """That document's nodes, in reading order."""
     hashes: tuple[str, ...]
+    """Of its nodes and its source key, as tombstones hold them."""
     forgotten: frozenset[str]
+    """Those of them that have a tombstone."""
     redacted: int = 0
+    """Secrets masked."""
     repaired: int = 0
+    """Characters replaced."""
 
     def outcome(self, document: int | None) -> Ingested:
+        """Say what becomes of it."""
         return Ingested(document, "changed" if self.old else "new", self.redacted, self.repaired)
 
 

@@ -61,6 +61,10 @@ def read_again(reader: Reader, receipt: Receipt, embedder: str) -> Receipt:
     """Read a receipt's figures back once more, after vectors have followed."""
     if not receipt.document:
         return receipt
-    outcome = "existing" if receipt.state == "existing" else "new"
-    done = Ingested(int(receipt.document), outcome, receipt.redacted, receipt.repaired)
+    done = Ingested(
+        int(receipt.document),
+        "existing" if receipt.state == "existing" else "new",
+        receipt.redacted,
+        receipt.repaired,
+    )
     return read_receipt(reader, done, embedder)
