@@ -272,6 +272,22 @@ def test_no_console_encoding_breaks_an_answer(tmp_path: Path, encoding: str) -> 
         asked.stdout.decode(encoding)
 
 
+def test_debug_shows_the_log_and_no_other_call_does(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "mirror").write_text("a file in the way", "utf-8")
+    command = [sys.executable, "-m", "ringwood", "store", "--home", str(home)]
+    for more, shown in (["--debug"], True), ([], False):
+        done = subprocess.run(
+            [*command, "--embedder", "words", *more],
+            input=f"A text {shown}.".encode(),
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert (b"WARNING:ringwood.write.worker" in done.stderr) is shown, done.stderr
+
+
 def test_options_may_stand_before_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

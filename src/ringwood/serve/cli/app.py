@@ -49,6 +49,8 @@ class Session:
 
     def memory(self) -> Memory:
         """Open the memory that the options name, in the space of the working directory."""
+        if self.debug:
+            logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
         # Only now: numpy and the engine cost ten times what the help of a command does.
         from ringwood.memory import Memory  # noqa: PLC0415
 
@@ -196,9 +198,3 @@ def _working_directory() -> str:
         return str(Path.cwd())
     except OSError:
         return ""
-
-
-def start_logging(session: Session) -> None:
-    """Show the log with `--debug`."""
-    if session.debug:
-        logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)

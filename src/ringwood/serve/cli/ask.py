@@ -15,7 +15,7 @@ from ringwood.serve.cli.app import DUE_S, Session, options
 from ringwood.serve.cli.keep import Moment
 
 if TYPE_CHECKING:
-    from ringwood.types import Recall
+    from ringwood.types import Recall, Signals
 
 DROPPED_SHOWN = 12
 """Dropped candidates that `--why` prints; `--json` has them all."""
@@ -120,7 +120,7 @@ def _sum(terms: list[tuple[str, float]]) -> str:
     return " + ".join(f"{name} {value:.4f}" for name, value in terms) + f" = {total:.4f}"
 
 
-def _signals(signals: Any, via: str | None) -> str:
+def _signals(signals: Signals, via: str | None) -> str:
     cosine = "none" if signals.cosine is None else f"{signals.cosine:.3f}"
     hop = "" if signals.hop == "direct" else f", {signals.hop} of {via}"
     return (
