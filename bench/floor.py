@@ -47,13 +47,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as home:
             kept, empty = _run(home, paragraphs[:stored], answered, strange, given.embedder)
         name = file.name.removesuffix(".json")
-        for label, values in (("answer kept", kept), ("nothing found", empty)):
-            cells = " | ".join(f"{sum(v >= f for v in values) / len(values):.2f}" for f in FLOORS)
-            if label == "nothing found":
-                cells = " | ".join(
-                    f"{sum(v < f for v in values) / len(values):.2f}" for f in FLOORS
-                )
-            print(f"| {name} | {label} | {cells} |")
+        kept_from = [sum(value >= floor for value in kept) / len(kept) for floor in FLOORS]
+        empty_from = [sum(value < floor for value in empty) / len(empty) for floor in FLOORS]
+        for label, shares in (("answer kept", kept_from), ("nothing found", empty_from)):
+            print(f"| {name} | {label} | " + " | ".join(f"{share:.2f}" for share in shares) + " |")
 
 
 def _run(

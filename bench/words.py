@@ -22,6 +22,7 @@ from typing import Any
 import apsw
 
 from bench.report import SHARED, hit_at, machine, mrr, percentile
+from ringwood.engine.base import WordQuery
 from ringwood.engine.sqlite import open_engine
 from ringwood.parse.tree import ParseOptions
 from ringwood.text.terms import index_terms, query_terms
@@ -138,7 +139,7 @@ def _ours(
     with engine.reading() as reader:
         for question in questions:
             started = perf_counter()
-            ranking = reader.rank_words(query_terms(question.text), ["set"], limit=LIMIT)
+            ranking = reader.rank_words(WordQuery(query_terms(question.text)), ["set"], limit=LIMIT)
             times.append((perf_counter() - started) * 1000)
             nodes = reader.nodes(ranking.order)
             order = list(dict.fromkeys(documents[nodes[each].document] for each in ranking.order))

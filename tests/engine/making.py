@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from ringwood.engine.base import Engine, FloatVector, NodeWrite, VectorQuery
+from ringwood.engine.base import Engine, FloatVector, NodeWrite, VectorQuery, WordQuery
 from ringwood.types import Document, Node
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -119,4 +119,4 @@ def question(
 def found(engine: Engine, *terms: str, spaces: Sequence[str] = ("global",)) -> tuple[int, ...]:
     """Rank by words and give the order."""
     with engine.reading() as reader:
-        return reader.rank_words(terms, spaces, limit=50).order
+        return reader.rank_words(WordQuery(terms), spaces, limit=50).order

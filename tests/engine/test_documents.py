@@ -18,7 +18,7 @@ from tests.engine.making import (
     unit,
 )
 
-from ringwood.engine.base import Engine, NodeWrite
+from ringwood.engine.base import Engine, NodeWrite, WordQuery
 from ringwood.types import Edge, Node
 
 TEXTS = {
@@ -100,11 +100,11 @@ def test_storing_the_same_document_twice_changes_nothing(engine: Engine) -> None
     embed(engine, card, {nodes[1].id: unit(1, 0, 0, 0)})
     writes = nodes_of(card, "one line\nanother", nodes[0].id)
     with engine.reading() as reader:
-        before = reader.rank_words(["one"], ["global"], limit=5)
+        before = reader.rank_words(WordQuery(["one"]), ["global"], limit=5)
     rewrite(engine, card.id, "one line\nanother", writes)
     with engine.reading() as reader:
         assert reader.nodes_of(card.id) == nodes
-        assert reader.rank_words(["one"], ["global"], limit=5) == before
+        assert reader.rank_words(WordQuery(["one"]), ["global"], limit=5) == before
         assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (3, 1, 0)
         assert reader.text_at(card.id, NOON - timedelta(days=1)) == "one line\nanother"
         assert reader.totals().tiers["hot"].nodes == 3
@@ -143,7 +143,9 @@ def test_words_of_a_replaced_text_find_nothing(engine: Engine) -> None:
     assert found(engine, "alpha") == ()
     assert found(engine, "gamma") == (nodes[1].id,)
     with engine.reading() as reader:  # the frequency of a word that is gone is 0 again
-        assert reader.rank_words(["alpha", "beta"], ["global"], limit=5).scores[2].share < 1
+        assert (
+            reader.rank_words(WordQuery(["alpha", "beta"]), ["global"], limit=5).scores[2].share < 1
+        )
 
 
 def test_a_replaced_text_stays_readable_as_of_then(engine: Engine) -> None:
@@ -215,7 +217,7 @@ def test_deleting_leaves_nothing_behind(engine: Engine) -> None:
         assert reader.nodes(node.id for node in nodes) == {}
         assert reader.former("global", f"{card.path}/2") is None
         assert reader.vectors(EMBEDDER, [nodes[1].id]) == {}
-        assert reader.rank_words(["alpha"], ["global"], limit=5).order == ()
+        assert reader.rank_words(WordQuery(["alpha"]), ["global"], limit=5).order == ()
         assert reader.rank_vectors(question(unit(1, 1, 0, 0)), ["global"], limit=5).order == ()
         hot = reader.totals().tiers["hot"]
         assert (hot.documents, hot.nodes, hot.vectors, hot.edges) == (0, 0, 0, 0)

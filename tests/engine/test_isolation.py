@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.engine.making import embed, question, store, unit
 
-from ringwood.engine.base import Engine
+from ringwood.engine.base import Engine, WordQuery
 
 NAMES = [
     "",
@@ -45,7 +45,7 @@ def test_a_space_sees_its_own_canary_alone(
 ) -> None:
     mine = (canaries[name],)
     with engine.reading() as reader:
-        assert reader.rank_words(["canary"], [name], limit=99).order == mine
+        assert reader.rank_words(WordQuery(["canary"]), [name], limit=99).order == mine
         assert reader.rank_vectors(question(unit(1, 0, 0, 0)), [name], limit=99).order == mine
         assert reader.resolve(name, "/note/1") == mine[0]
         assert reader.recent_nodes(name, 99) == mine
@@ -62,18 +62,20 @@ def test_no_term_reaches_another_space(engine: Engine, canaries: dict[str, int])
     attempts += ["canary OR 2:canary", 'canary" OR "2:canary', "2:*", "terms:canary"]
     with engine.reading() as reader:
         for term in attempts:
-            assert reader.rank_words([term], ["a"], limit=99).order == (), term
-        assert reader.rank_words([*attempts, "canary"], ["a"], limit=99).order == (canaries["a"],)
+            assert reader.rank_words(WordQuery([term]), ["a"], limit=99).order == (), term
+        assert reader.rank_words(WordQuery([*attempts, "canary"]), ["a"], limit=99).order == (
+            canaries["a"],
+        )
 
 
 def test_frequencies_are_those_of_the_searched_spaces(engine: Engine) -> None:
     store(engine, "rare\ncommon\ncommon", space="a")
     with engine.reading() as reader:
-        before = reader.rank_words(["rare", "common"], ["a"], limit=9)
+        before = reader.rank_words(WordQuery(["rare", "common"]), ["a"], limit=9)
     for number in range(5):
         store(engine, "rare " * 5 + f"{number}", space="b")
     with engine.reading() as reader:
-        assert reader.rank_words(["rare", "common"], ["a"], limit=9) == before
+        assert reader.rank_words(WordQuery(["rare", "common"]), ["a"], limit=9) == before
 
 
 def test_a_space_that_nobody_wrote_to_holds_nothing(
@@ -81,7 +83,7 @@ def test_a_space_that_nobody_wrote_to_holds_nothing(
 ) -> None:
     with engine.reading() as reader:
         for name in ("nobody", "a%%", "\ud800", "a\0", "_"):
-            assert reader.rank_words(["canary"], [name], limit=9).order == ()
+            assert reader.rank_words(WordQuery(["canary"]), [name], limit=9).order == ()
             assert reader.rank_vectors(question(unit(1, 0, 0, 0)), [name], limit=9).order == ()
             assert reader.roots(name) == ()
             assert reader.sources(name, "") == {}

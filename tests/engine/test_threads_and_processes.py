@@ -15,7 +15,7 @@ import pytest
 from tests.engine.making import embed, found, question, store, unit
 from tests.engine.moving import FILES
 
-from ringwood.engine.base import Engine
+from ringwood.engine.base import Engine, WordQuery
 from ringwood.engine.sqlite import open_engine
 
 STORE_FOR_EVER = """
@@ -39,9 +39,9 @@ def test_sixteen_threads_store_and_rank_at_once(engine: Engine) -> None:
             card, nodes = store(engine, f"mine{number}x{i} all\nmore", source=f"{number}/{i}")
             assert embed(engine, card, {n.id: unit(1, number, i, 0) for n in nodes[1:]})
             with engine.reading() as reader:
-                words = reader.rank_words([f"mine{number}x{i}"], ["global"], limit=5)
+                words = reader.rank_words(WordQuery([f"mine{number}x{i}"]), ["global"], limit=5)
                 assert words.order == (nodes[1].id,)
-                every = reader.rank_words(["all"], ["global"], limit=500).order
+                every = reader.rank_words(WordQuery(["all"]), ["global"], limit=500).order
                 meaning = reader.rank_vectors(query, ["global"], limit=500)
                 assert {nodes[1].id, nodes[2].id} <= set(meaning.order)
                 assert meaning.cosines == reader.cosines(query, meaning.order)
@@ -95,7 +95,7 @@ def in_a_fork(work: object) -> int:
 def test_a_forked_child_reads_and_writes_on_its_own(home: Path, engine: Engine) -> None:
     store(engine, "before")
     with engine.reading() as reader:
-        reader.rank_words(["before"], ["global"], limit=5)
+        reader.rank_words(WordQuery(["before"]), ["global"], limit=5)
 
     def child() -> None:
         assert found(engine, "before") != ()
@@ -185,7 +185,9 @@ def test_what_was_acknowledged_survives_a_kill(home: Path) -> None:
         kept = reader.documents(range(1, 1000))
         assert set(acknowledged) <= set(kept)
         assert [kept[i].state for i in acknowledged] == ["ready"] * len(acknowledged)
-        assert len(reader.rank_words(["all"], ["global"], limit=9999).order) == 2 * len(kept)
+        assert len(reader.rank_words(WordQuery(["all"]), ["global"], limit=9999).order) == 2 * len(
+            kept
+        )
         pairs = (len(reader.nodes_of(i)) for i in kept)
         assert set(pairs) == {3}
         hot = reader.totals().tiers["hot"]

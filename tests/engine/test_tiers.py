@@ -22,7 +22,7 @@ from tests.engine.making import (
 )
 from tests.engine.moving import FILES, move_by_hand
 
-from ringwood.engine.base import Engine, Reader
+from ringwood.engine.base import Engine, Reader, WordQuery
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import StorageError
 from ringwood.types import Document, Edge, Node, Tier
@@ -48,7 +48,7 @@ def fill(engine: Engine) -> list[tuple[Document, tuple[Node, ...]]]:
 def rankings(reader: Reader) -> list[object]:
     """Everything that must not depend on where a document lies."""
     words = [
-        reader.rank_words(terms, spaces, limit=9, also=range(1, 20))
+        reader.rank_words(WordQuery(terms), spaces, limit=9, also=range(1, 20))
         for terms in (["alpha"], ["beta", "gamma", "zeta"], ["delta", "nothing"])
         for spaces in (["global"], ALL)
     ]
@@ -115,7 +115,7 @@ def test_a_document_in_two_files_is_seen_once_and_hottest(engine: Engine, home: 
             assert reader.nodes_of(card.id) == nodes
             assert reader.counts(reader.node_ids([card.id]), EMBEDDER)[0] == len(nodes)
         for limit in (1, 2, 3, 99):
-            words = reader.rank_words(["alpha"], ALL, limit=limit).order
+            words = reader.rank_words(WordQuery(["alpha"]), ALL, limit=limit).order
             assert len(set(words)) == len(words) == min(limit, 3)
             meaning = reader.rank_vectors(question(unit(1, 2, 3, 4)), ALL, limit=limit).order
             assert len(set(meaning)) == len(meaning) == min(limit, 7)
@@ -132,7 +132,7 @@ def test_the_warm_copy_hides_the_cold_one(engine: Engine, home: Path) -> None:
         assert [d.tier for d in reader.roots("global")] == ["warm"]
         assert len(reader.nodes_of(card.id)) == 2
         assert reader.counts(reader.node_ids([card.id]), EMBEDDER) == (2, 1, 0)
-        assert reader.rank_words(["alpha"], ["global"], limit=5).order == (nodes[1].id,)
+        assert reader.rank_words(WordQuery(["alpha"]), ["global"], limit=5).order == (nodes[1].id,)
         query = question(unit(1, 0, 0, 0))
         assert reader.rank_vectors(query, ["global"], limit=5).order == (nodes[1].id,)
 
@@ -152,7 +152,7 @@ def test_hidden_copies_take_no_place_from_others(engine: Engine, home: Path) -> 
     with engine.reading() as reader:
         query = question(unit(1, 0, 0, 0))
         assert reader.rank_vectors(query, ["global"], limit=1).order == (nodes[1].id,)
-        assert reader.rank_words(["word"], ["global"], limit=1).order == (nodes[1].id,)
+        assert reader.rank_words(WordQuery(["word"]), ["global"], limit=1).order == (nodes[1].id,)
 
 
 def test_an_edit_hides_the_older_copy_whole(engine: Engine, home: Path) -> None:
@@ -186,7 +186,9 @@ def test_a_colder_tier_can_be_written(engine: Engine) -> None:
         assert reader.document(card.id) == document(
             card.id, "alpha", space="new space", tier="cold", state="ready"
         )
-        assert reader.rank_words(["alpha"], ["new space"], limit=5).order == (nodes[1].id,)
+        assert reader.rank_words(WordQuery(["alpha"]), ["new space"], limit=5).order == (
+            nodes[1].id,
+        )
         assert reader.nodes([nodes[1].id])[nodes[1].id].access == 1
 
 
@@ -310,7 +312,7 @@ def test_a_tier_that_numbers_spaces_otherwise_is_left_out(home: Path) -> None:
     engine = open_engine(home, create=False)
     with engine.reading() as reader:
         assert reader.missing_tiers == ("cold",)
-        assert reader.rank_words(["zeta"], ["yours"], limit=5).order == ()
+        assert reader.rank_words(WordQuery(["zeta"]), ["yours"], limit=5).order == ()
     engine.close()
 
 

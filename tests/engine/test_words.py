@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.engine.making import document, found, nodes_of, store, terms_of
 from tests.engine.moving import move_by_hand
 
-from ringwood.engine.base import Engine, NodeWrite
+from ringwood.engine.base import Engine, NodeWrite, WordQuery
 from ringwood.engine.sqlite import open_engine
 from ringwood.engine.sqlite.words import MAX_TERMS
 from ringwood.types import Node, Tier
@@ -75,7 +75,9 @@ def test_the_ranking_is_the_formulas(
                 move_by_hand(home, card.id, tier)
         expected = bm25(nodes, terms)
         with engine.reading() as reader:
-            ranking = reader.rank_words(terms, ["global"], limit=limit, also=[n.id for n in nodes])
+            ranking = reader.rank_words(
+                WordQuery(terms), ["global"], limit=limit, also=[n.id for n in nodes]
+            )
         engine.close()
     for node in nodes:
         score, share = expected.get(node.id, (0.0, 0.0))
@@ -93,8 +95,8 @@ def test_a_short_node_may_beat_those_of_more_mass(engine: Engine, length: int) -
     long = [" ".join(["a", "b", "c", *(f"f{i}" for i in range(length - 3))])] * 2
     _, nodes = store(engine, "\n".join([*long, "a b", *["c 1 2 3 4 5"] * 40]))
     with engine.reading() as reader:
-        everything = reader.rank_words(["a", "b", "c"], ["global"], limit=99)
-        one = reader.rank_words(["a", "b", "c"], ["global"], limit=1)
+        everything = reader.rank_words(WordQuery(["a", "b", "c"]), ["global"], limit=99)
+        one = reader.rank_words(WordQuery(["a", "b", "c"]), ["global"], limit=1)
     assert one.order == everything.order[:1] == (nodes[3].id,)
     assert everything.scores[nodes[3].id].share < everything.scores[nodes[1].id].share
 
@@ -137,25 +139,29 @@ def test_ties_go_to_the_newer_node(engine: Engine) -> None:
 def test_a_repeated_term_counts_once(engine: Engine) -> None:
     store(engine, "a b\nc")
     with engine.reading() as reader:
-        once = reader.rank_words(["a", "c"], ["global"], limit=5)
-        assert reader.rank_words(["a", "c", "a", "a"], ["global"], limit=5) == once
+        once = reader.rank_words(WordQuery(["a", "c"]), ["global"], limit=5)
+        assert reader.rank_words(WordQuery(["a", "c", "a", "a"]), ["global"], limit=5) == once
 
 
 def test_a_query_about_nothing_here_has_a_small_share(engine: Engine) -> None:
     store(engine, "\n".join(f"filler{i} the" for i in range(50)))
     with engine.reading() as reader:
-        ranking = reader.rank_words(["the", "quasar", "nebula"], ["global"], limit=1)
+        ranking = reader.rank_words(WordQuery(["the", "quasar", "nebula"]), ["global"], limit=1)
     assert ranking.scores[ranking.order[0]].share < 0.01
 
 
 def test_the_rarest_term_is_read_whatever_the_budget(engine: Engine) -> None:
     _, nodes = store(engine, "rare common\ncommon\ncommon")
     with engine.reading() as reader:
-        ranking = reader.rank_words(["common", "rare"], ["global"], limit=5, max_postings=0)
+        ranking = reader.rank_words(
+            WordQuery(["common", "rare"], max_postings=0), ["global"], limit=5
+        )
         assert ranking.order == (nodes[1].id,)
         assert not ranking.complete
         assert ranking.scores[nodes[1].id].share == 1.0  # of what was read
-        whole = reader.rank_words(["common", "rare"], ["global"], limit=5, max_postings=4)
+        whole = reader.rank_words(
+            WordQuery(["common", "rare"], max_postings=4), ["global"], limit=5
+        )
         assert whole.complete
         assert len(whole.order) == 3
 
@@ -163,7 +169,9 @@ def test_the_rarest_term_is_read_whatever_the_budget(engine: Engine) -> None:
 def test_a_deadline_that_has_passed_leaves_the_first_term(engine: Engine) -> None:
     store(engine, "a b c")
     with engine.reading() as reader:
-        ranking = reader.rank_words(["a", "b", "c"], ["global"], limit=5, deadline_s=-1.0)
+        ranking = reader.rank_words(
+            WordQuery(["a", "b", "c"], deadline_s=-1.0), ["global"], limit=5
+        )
     assert len(ranking.order) == 1
     assert not ranking.complete
 
@@ -173,20 +181,22 @@ def test_a_thousand_terms_are_cut_to_the_rarest(engine: Engine) -> None:
     store(engine, "\n".join(lines))
     query = [f"u{i}" for i in range(200)] + [f"t{i}" for i in range(MAX_TERMS)]
     with engine.reading() as reader:
-        ranking = reader.rank_words(query, ["global"], limit=1000)
+        ranking = reader.rank_words(WordQuery(query), ["global"], limit=1000)
         assert len(ranking.order) == MAX_TERMS
         assert not ranking.complete
-        assert not reader.rank_words([f"q{i}" for i in range(9999)], ["global"], limit=5).complete
+        assert not reader.rank_words(
+            WordQuery([f"q{i}" for i in range(9999)]), ["global"], limit=5
+        ).complete
 
 
 def test_an_empty_question_or_store_is_answered(engine: Engine) -> None:
     with engine.reading() as reader:
-        empty = reader.rank_words(["a"], ["global"], limit=5, also=[7])
+        empty = reader.rank_words(WordQuery(["a"]), ["global"], limit=5, also=[7])
     assert (empty.order, empty.complete, empty.scores[7].bm25) == ((), True, 0.0)
     store(engine, "a")
     with engine.reading() as reader:
         for terms, spaces, limit in (([], ["global"], 5), (["a"], [], 5), (["a"], ["global"], 0)):
-            assert reader.rank_words(terms, spaces, limit=limit).order == ()
+            assert reader.rank_words(WordQuery(terms), spaces, limit=limit).order == ()
 
 
 def test_two_spaces_are_ranked_as_one_store(engine: Engine) -> None:
@@ -195,7 +205,7 @@ def test_two_spaces_are_ranked_as_one_store(engine: Engine) -> None:
     store(engine, "a\na\na", space="three")
     expected = bm25([*first, *second], ["a", "d"])
     with engine.reading() as reader:
-        ranking = reader.rank_words(["a", "d"], ["one", "two", "one", "nobody"], limit=9)
+        ranking = reader.rank_words(WordQuery(["a", "d"]), ["one", "two", "one", "nobody"], limit=9)
     assert set(ranking.order) == set(expected)
     for node, (score, share) in expected.items():
         assert ranking.scores[node].bm25 == pytest.approx(score)

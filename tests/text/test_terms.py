@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ringwood.text.terms import (
     MAX_TERM,
     QUERY_END,
+    absent_weight,
     dominant_script,
     index_terms,
     query_terms,
@@ -171,3 +172,9 @@ def test_the_dominant_script_is_that_of_most_letters(text: str, script: str) -> 
 @given(ANY_TEXT)
 def test_a_script_is_named_exactly_where_there_is_a_letter(text: str) -> None:
     assert bool(dominant_script(text)) == any(c.isalpha() for c in text)
+
+
+def test_an_absent_bigram_says_half_of_what_an_absent_word_does() -> None:
+    assert absent_weight("的会") == 0.5
+    assert absent_weight("リン") == 0.5
+    assert absent_weight("会") == absent_weight("gateway") == absent_weight("ab") == 1.0

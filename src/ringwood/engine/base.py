@@ -7,7 +7,7 @@ tier (`writing`). Nothing above this line knows SQL; nothing below it knows a qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -32,6 +32,20 @@ class TierOptions:
     """File of the warm tier; None: beside the hot one. May lie on slower storage."""
     cold_path: str | None = None
     """File of the cold tier; None: beside the hot one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """A question in words."""
+
+    terms: Sequence[str]
+    """In any order, repeated or not. Data, never query syntax."""
+    max_postings: int = 60_000
+    """Terms are read rarest first until so many postings; the rarest is always read."""
+    deadline_s: float | None = None
+    """When to stop reading, seconds from now; None: never."""
+    absent_weight: Callable[[str], float] = lambda term: 1.0
+    """How much of its idf, 0..1, a term that no node holds counts in what a node could match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,20 +233,11 @@ class Reader(Protocol):
         """List documents whose Markdown mirror is not up to date, oldest first."""
 
     def rank_words(
-        self,
-        terms: Sequence[str],
-        spaces: Sequence[str],
-        *,
-        limit: int,
-        also: Iterable[int] = (),
-        max_postings: int = 60_000,
-        deadline_s: float | None = None,
+        self, query: WordQuery, spaces: Sequence[str], *, limit: int, also: Iterable[int] = ()
     ) -> WordRanking:
         """Rank nodes by BM25 over every tier at once.
 
-        Terms are data, never query syntax. They are read rarest first until `max_postings`
-        postings or the deadline; the rarest is always read. `also` names nodes whose score is
-        wanted even when they do not rank.
+        `also` names nodes whose score is wanted even when they do not rank.
         """
 
     def rank_vectors(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringwood.engine.base import Cosine, Reader, VectorQuery, WordScore
+from ringwood.engine.base import Cosine, Reader, VectorQuery, WordQuery, WordScore
+from ringwood.text.terms import absent_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,15 @@ def gather(
         ranking = reader.rank_vectors(query, spaces, limit=options.top_k)
         order, cosines = ranking.order, dict(ranking.cosines)
     words = reader.rank_words(
-        terms,
+        WordQuery(
+            terms,
+            max_postings=options.max_postings,
+            deadline_s=options.words_deadline_s,
+            absent_weight=absent_weight,
+        ),
         spaces,
         limit=options.top_k,
         also=order,
-        max_postings=options.max_postings,
-        deadline_s=options.words_deadline_s,
     )
     if query is not None:
         cosines |= reader.cosines(query, [node for node in words.order if node not in cosines])

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ringwood.embed.meaning import Meaning
-from ringwood.engine.base import FloatVector, NodeVector, Reader
+from ringwood.engine.base import FloatVector, NodeVector, Reader, WordQuery
 from ringwood.text.terms import query_terms
 from ringwood.types import Edge, Node
 
@@ -59,7 +59,9 @@ def link(
         if node.id not in vectors:
             continue
         terms = query_terms(node.text)
-        words = reader.rank_words(terms, [space], limit=options.lexical, max_postings=POSTINGS)
+        words = reader.rank_words(
+            WordQuery(terms, max_postings=POSTINGS), [space], limit=options.lexical
+        )
         others = recent | reader.vectors(
             meaning.identity, [each for each in words.order if each not in recent]
         )

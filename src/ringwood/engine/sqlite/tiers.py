@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -19,6 +18,7 @@ from ringwood.engine.base import (
     Totals,
     VectorQuery,
     VectorRanking,
+    WordQuery,
     WordRanking,
 )
 from ringwood.engine.sqlite import vectors, words
@@ -283,24 +283,11 @@ class TiersReader:
         return [(number, name) for number, name in pairs if number]
 
     def rank_words(
-        self,
-        terms: Sequence[str],
-        spaces: Sequence[str],
-        *,
-        limit: int,
-        also: Iterable[int] = (),
-        max_postings: int = 60_000,
-        deadline_s: float | None = None,
+        self, query: WordQuery, spaces: Sequence[str], *, limit: int, also: Iterable[int] = ()
     ) -> WordRanking:
         """Rank nodes by BM25 over every tier at once; see `Reader` and `words`."""
-        query = words.WordQuery(
-            terms=terms,
-            limit=limit,
-            also=tuple(also),
-            max_postings=max_postings,
-            deadline=None if deadline_s is None else time.monotonic() + deadline_s,
-        )
-        return words.rank(self._connection, query, self._numbered(spaces))
+        wanted = words.Wanted(limit, tuple(also))
+        return words.rank(self._connection, query, wanted, self._numbered(spaces))
 
     def rank_vectors(
         self, query: VectorQuery, spaces: Sequence[str], *, limit: int

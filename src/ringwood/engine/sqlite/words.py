@@ -17,7 +17,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from ringwood.engine.base import WordRanking, WordScore
+from ringwood.engine.base import WordQuery, WordRanking, WordScore
 from ringwood.engine.sqlite.rows import IntVector, among, id_array
 from ringwood.engine.sqlite.visible import lengths_of, numbers
 
@@ -94,19 +94,13 @@ def is_term(term: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class WordQuery:
-    """What is asked of the words."""
+class Wanted:
+    """Which nodes are to be scored."""
 
-    terms: Sequence[str]
-    """In any order, repeated or not."""
     limit: int
-    """Nodes wanted."""
-    also: Iterable[int]
+    """Of the best ones."""
+    also: tuple[int, ...]
     """Ids of nodes whose score is wanted besides."""
-    max_postings: int
-    """What may be read after the rarest term."""
-    deadline: float | None
-    """By the monotonic clock; None: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +124,35 @@ class _Matches:
 
 
 def rank(
-    connection: apsw.Connection, query: WordQuery, spaces: Sequence[tuple[int, str]]
+    connection: apsw.Connection,
+    query: WordQuery,
+    wanted: Wanted,
+    spaces: Sequence[tuple[int, str]],
 ) -> WordRanking:
     """Rank the nodes of `spaces`, pairs of number and name, over the three attached tiers."""
     size, length = _size(connection, spaces)
     if not size:
-        return WordRanking((), {i: WordScore(0.0, 0.0) for i in query.also}, complete=True)
+        return WordRanking((), {i: WordScore(0.0, 0.0) for i in wanted.also}, complete=True)
     prefixes = [prefix_of(number) for number, _ in spaces]
-    frequencies, complete = _frequencies(connection, query, prefixes)
-    posted, all_read = _read(connection, query, frequencies, prefixes, size)
-    unknown = sum(1 for df in frequencies.values() if not df)
+    end = math.inf if query.deadline_s is None else time.monotonic() + query.deadline_s
+    frequencies, complete = _frequencies(connection, query.terms, prefixes, end)
+    known = sorted((df, term) for term, df in frequencies.items() if df)
+    budget = _Budget(query.max_postings, end)
+    posted = _read(connection, known, prefixes, size, budget)
+    complete = complete and len(posted) == len(known)
+    unknown = sum(query.absent_weight(term) for term, df in frequencies.items() if not df)
     total = sum(p.idf for p in posted) + unknown * _idf(0, size)
     matches = [_matches(posted, tier) for tier in range(len(_POSTINGS))]
     scale = _Scale(max(1.0, length / size))
-    best = _best(connection, matches, query.limit, scale)
-    also = id_array(query.also)
+    best = _best(connection, matches, wanted.limit, scale)
+    also = id_array(wanted.also)
     asked = _scored(connection, matches, lambda m: among(m.ids, also), scale)
-    scores = {i: WordScore(0.0, 0.0) for i in query.also}
+    scores = {i: WordScore(0.0, 0.0) for i in wanted.also}
     for found in (asked, best):
-        shares = np.minimum(1.0, found.mass / total)
+        shares = np.minimum(1.0, found.mass / total) if total else found.mass
         figures = zip(found.ids.tolist(), found.scores.tolist(), shares.tolist(), strict=True)
         scores |= {i: WordScore(bm25=score, share=share) for i, score, share in figures}
-    return WordRanking(tuple(best.ids.tolist()), scores, complete and all_read)
+    return WordRanking(tuple(best.ids.tolist()), scores, complete)
 
 
 def _size(connection: apsw.Connection, spaces: Sequence[tuple[int, str]]) -> tuple[int, int]:
@@ -169,13 +170,13 @@ def _idf(df: int, size: int) -> float:
 
 
 def _frequencies(
-    connection: apsw.Connection, query: WordQuery, prefixes: Sequence[str]
+    connection: apsw.Connection, asked: Sequence[str], prefixes: Sequence[str], end: float
 ) -> tuple[dict[str, int], bool]:
     """Look up how many nodes hold each term; False when some were not looked up."""
-    terms = list(dict.fromkeys(term for term in query.terms if is_term(term)))
+    terms = list(dict.fromkeys(term for term in asked if is_term(term)))
     found: dict[str, int] = {}
     for term in terms[:_MAX_LOOKED_UP]:
-        if found and query.deadline is not None and time.monotonic() > query.deadline:
+        if found and time.monotonic() > end:
             return found, False
         found[term] = sum(
             connection.execute(sql, (token_of(prefix, term),)).get or 0
@@ -185,25 +186,32 @@ def _frequencies(
     return found, len(terms) <= _MAX_LOOKED_UP
 
 
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """What may be read after the rarest term."""
+
+    postings: int
+    end: float
+    """By the monotonic clock."""
+
+
 def _read(
     connection: apsw.Connection,
-    query: WordQuery,
-    frequencies: dict[str, int],
+    known: Sequence[tuple[int, str]],
     prefixes: Sequence[str],
     size: int,
-) -> tuple[list[_Posted], bool]:
-    """Read posting lists, rarest first, within the budget; False when some were left unread."""
-    known = sorted((df, term) for term, df in frequencies.items() if df)
+    budget: _Budget,
+) -> list[_Posted]:
+    """Read the posting lists of terms, rarest first, as far as the budget goes."""
     posted: list[_Posted] = []
     spent = 0
     for df, term in known[:MAX_TERMS]:
-        late = query.deadline is not None and time.monotonic() > query.deadline
-        if posted and (late or spent + df > query.max_postings):
+        if posted and (time.monotonic() > budget.end or spent + df > budget.postings):
             break
         nodes = tuple(_postings(connection, sql, term, prefixes) for sql in _POSTINGS)
         posted.append(_Posted(term, _idf(df, size), nodes, df))
         spent += df
-    return posted, len(posted) == len(known)
+    return posted
 
 
 def _postings(
