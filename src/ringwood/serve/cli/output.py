@@ -37,8 +37,8 @@ def remark(text: str) -> None:
 
 
 def counted(number: int, thing: str) -> str:
-    """Say how many, for a person: one document, two documents."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    """Write a number with its noun: `1 node`, `2 nodes`."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 Advance = Callable[[str, int, int | None], None]
