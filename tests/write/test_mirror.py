@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,25 @@ def test_a_folder_in_the_place_of_a_file_is_an_error_that_says_so(tmp_path: Path
 
     with pytest.raises(StorageError, match=r"s/a\.md"):
         write_file(str(tmp_path / "mirror"), "s/a.md", "text")
+
+
+def test_what_a_killed_process_left_half_written_is_forgotten_too(memory: Memory) -> None:
+    text = "# Plan\n\nThe canary sings at dawn."
+    receipt = memory.store(text)
+    memory.wait()
+    killed = (
+        "import os, sys\n"
+        "from ringwood.write.mirror import write_file\n"
+        "os.replace = lambda *names, **folders: os._exit(9)\n"
+        "write_file(*sys.argv[1:])\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", killed, mirror_of(memory), "global/plan.md", text], check=False
+    )
+    left = [each.name for each in mirror_of(memory).rglob("*") if each.is_file()]
+
+    memory.forget(document=receipt.document)
+
+    assert ended.returncode == 9
+    assert len(left) == 2
+    assert [each for each in mirror_of(memory).rglob("*") if each.is_file()] == []

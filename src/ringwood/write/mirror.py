@@ -2,7 +2,7 @@
 
     <home>/mirror/<space>/<path>.md
 
-A file is written to a temporary name, synced and renamed. Folders are opened one by one and never
+A file is written to a draft, synced and renamed. Folders are opened one by one and never
 through a symbolic link: a link planted in the mirror leads nowhere. Hand edits are not read back.
 """
 
@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import get_ident
 
 from ringwood.engine.base import Engine
 from ringwood.errors import StorageError
@@ -24,6 +25,8 @@ MAX_NAME_BYTES = 200
 """File systems end at 255 bytes; the rest is for our endings."""
 _RACES = 5
 """How often a file is tried again whose folder was removed meanwhile."""
+_DRAFT = ".ringwood-draft-"
+"""Drafts lie side by side in the mirror's own folder, where the next process finds all of them."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -42,6 +45,7 @@ def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
     Raises:
         StorageError: when the mirror cannot be written. The memory itself is not touched by that.
     """
+    remove_drafts(root)
     with engine.reading() as reader:
         waiting = reader.unmirrored(limit)
     return sum(refresh_document(engine, root, document.id) for document in waiting)
@@ -50,8 +54,8 @@ def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
 def refresh_document(engine: Engine, root: str, identity: int) -> bool:
     """Write one document's file; False when the document was changed or forgotten meanwhile.
 
-    Whether it still stands is asked again under the write lock, after the file was written: what was
-    forgotten in between leaves no file.
+    Whether it still stands is asked again under the write lock, after the file was written: what
+    was forgotten in between leaves no file.
 
     Raises:
         StorageError: as `refresh`.
@@ -98,22 +102,32 @@ def write_file(root: str, relative: str, content: str) -> None:
 
 
 def _replace(root: str, relative: str, content: str) -> None:
-    with _folder_of(root, relative, create=True) as (folder, name):
-        draft = f".{name}.{os.getpid()}.new"
-        handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=folder)
+    with _folder_of(root, relative, create=True) as (folder, name), _root(root) as top:
+        draft = f"{_DRAFT}{os.getpid()}-{get_ident()}"
+        handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=top)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(draft, name, src_dir_fd=top, dst_dir_fd=folder)
+
+
+def remove_drafts(root: str) -> None:
+    """Remove what a killed process left half written; whoever is at it now begins again."""
+    with suppress(OSError), _root(root) as top:
+        for name in os.listdir(top):
+            if name.startswith(_DRAFT):
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=top)
 
 
 def remove_file(root: str, relative: str) -> bool:
-    """Remove one file and the folders that it leaves empty; False when there is none.
+    """Remove one file, all drafts, and the folders left empty; False when there is no file.
 
     Raises:
         StorageError: when the file is there and cannot be removed.
     """
+    remove_drafts(root)
     try:
         with _folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)
@@ -128,6 +142,15 @@ def remove_file(root: str, relative: str) -> bool:
                 os.rmdir(name, dir_fd=folder)
             parts.pop()
     return True
+
+
+@contextmanager
+def _root(root: str) -> Iterator[int]:
+    top = os.open(root, _FOLDER)
+    try:
+        yield top
+    finally:
+        os.close(top)
 
 
 @contextmanager
