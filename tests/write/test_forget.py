@@ -189,6 +189,15 @@ def test_what_is_forgotten_in_one_space_stays_in_another(memory: Memory, tmp_pat
         assert "zebrafish" in other.read("/lab~2/fish").source
 
 
+def test_a_document_that_was_cut_keeps_the_time_that_it_was_given(memory: Memory) -> None:
+    given = datetime(2025, 5, 1, tzinfo=UTC)
+    memory.store(f"---\ntitle: Lab\ndate: 2024-01-01\n---\n{NOTE}", path="/lab", at=given)
+
+    memory.forget("/lab/fish")
+
+    assert memory.read("/lab").document.created_at == given
+
+
 def test_what_somebody_else_forgot_first_is_counted_as_nothing(tmp_path: Path) -> None:
     with Memory.open(tmp_path, embedder="words") as memory:
         receipt = memory.store(NOTE)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory import Memory
 from ringwood.write.ingest import cut
@@ -80,6 +85,22 @@ def test_a_document_never_takes_the_path_of_another_ones_section(memory: Memory)
     assert second.path == "/docs/intro~2"
     assert third.path == "/docs~2"
     assert memory.read("/docs/intro").source.endswith("First.")
+
+
+def test_a_text_whose_twin_is_edited_at_the_same_moment_is_not_lost(tmp_path: Path) -> None:
+    with Memory.open(tmp_path, embedder="words") as memory:
+        first = memory.store("The port is 8090.", source="port")
+        document = memory.read(first.address).document
+        engine = open_engine(tmp_path, create=False)
+        with ThreadPoolExecutor(1) as pool, engine.writing() as writer:
+            second = pool.submit(memory.store, "The port is 8090.")
+            time.sleep(0.3)  # it has found its twin by now, and waits for the lock
+            edited = replace(document, sha256=sha256(b"It is 8091.").hexdigest())
+            writer.put_document(edited, "It is 8091.", ())
+        engine.close()
+
+        assert second.result().document != first.document
+        assert memory.read(second.result().address).source == "The port is 8090."
 
 
 def test_ranges_are_cut_once_even_where_they_overlap() -> None:

@@ -73,6 +73,8 @@ class Ingested:
     """Secrets masked."""
     repaired: int = 0
     """Characters replaced."""
+    sha256: str = ""
+    """Of the text that was there already, when it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,7 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
             path=old.path,
             source=old.source,
             replaces=old.id,
+            created_at=old.created_at,
             fallback_at=old.changed_at,
         )
         prepared = _parse(reader, draft, text, old, intake)
@@ -209,14 +212,14 @@ def _prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | _Prepar
     digest = _sha256(text)
     old = _stored_before(reader, draft, digest)
     if old is not None and old.sha256 == digest:
-        return Ingested(old.id, "existing", redacted, repaired)
+        return Ingested(old.id, "existing", redacted, repaired, digest)
     prepared = _parse(reader, draft, text, old, intake)
     if prepared is None:
         return Ingested(None, "forgotten", redacted, repaired)
     if prepared.sha256 != digest:  # something was cut out of it: what is left may be there already
         old = _stored_before(reader, draft, prepared.sha256)
         if old is not None and old.sha256 == prepared.sha256:
-            return Ingested(old.id, "existing", redacted, repaired)
+            return Ingested(old.id, "existing", redacted, repaired, old.sha256)
     return replace(prepared, redacted=redacted, repaired=repaired)
 
 
@@ -260,8 +263,9 @@ def _stored_before(reader: Reader, draft: Draft, digest: str) -> Document | None
 def _holds(reader: Reader, prepared: Ingested | _Prepared) -> bool:
     """Say whether what was decided without the write lock is still true under it."""
     if isinstance(prepared, Ingested):
+        there = None if prepared.document is None else reader.document(prepared.document)
         return prepared.outcome == "forgotten" or (
-            prepared.document is not None and reader.document(prepared.document) is not None
+            there is not None and there.sha256 == prepared.sha256
         )
     draft = prepared.draft
     return (
