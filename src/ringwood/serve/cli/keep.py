@@ -139,6 +139,8 @@ def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -
         output.json_object(_import_json(done))
     else:
         _print_import(session, done)
+        if given["dry_run"]:
+            session.say("That is what would happen: --dry-run stored none of it")
     return done.exit_code
 
 
