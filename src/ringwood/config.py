@@ -149,6 +149,7 @@ def set_value(home: str, key: str, value: str) -> Setting:
     """
     fitted = _fit(key, value)
     section, _, name = key.partition(".")
+    _file_values(home)  # what is no settings file is not written into
     document = tomlkit.parse(_file_text(home))
     table = document.setdefault(section, tomlkit.table())
     if fitted is None:
@@ -176,7 +177,7 @@ def _with(config: Config, key: str, value: Any) -> Config:
 def _file_text(home: str) -> str:
     path = Path(home) / homes.CONFIG_FILE
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -191,7 +192,7 @@ def _file_values(home: str) -> dict[str, Any]:
     """Flatten the file into `section.key` names."""
     try:
         sections = tomllib.loads(_file_text(home))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers and nesting beyond all bounds
         path = Path(home) / homes.CONFIG_FILE
         raise ConfigError(f"{path} is not valid TOML: {error}.", mend=f"correct {path}") from error
     values: dict[str, Any] = {}
@@ -210,12 +211,16 @@ def _fit(key: str, value: Any) -> Any:
     optional = kind.endswith(" | None")
     if optional and value in (None, "", "none"):
         return None
+    kind = kind.removesuffix(" | None")
+    least = _LEAST.get(key, 0)
     try:
-        return _CONVERT[kind.removesuffix(" | None")](value)
-    except (ValueError, TypeError) as error:
-        expected = _EXPECTED[kind.removesuffix(" | None")]
+        fitted: Any = _CONVERT[kind](value)
+        if kind == "int" and fitted < least:
+            raise ValueError(value)
+        return fitted
+    except (ValueError, TypeError, OverflowError) as error:
         raise ConfigError(
-            f"{key} is {expected}, not {value!r}.",
+            f"{key} is {_EXPECTED[kind].format(least=least)}, not {value!r}.",
             mend=f"ringwood config {key} VALUE",
         ) from error
 
@@ -255,15 +260,18 @@ def _amount(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or "\0" in value:
         raise TypeError(value)
+    value.encode()  # no lone surrogates: neither a file nor the database takes them
     return value
 
 
+_LEAST = {"parse.max_leaf_chars": 1, "parse.max_path_parts": 1, "parse.max_slug_chars": 8}
+"""Whole numbers that cannot be 0: a piece has a character, a path a part, a part a name."""
 _CONVERT = {"bool": _bool, "int": _count, "float": _amount, "str": _text}
 _EXPECTED = {
     "bool": "true or false",
-    "int": "a whole number from 0",
+    "int": "a whole number from {least}",
     "float": "a number from 0",
     "str": "a text",
 }
