@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ringwood import config as settings
 from ringwood import home as homes
-from ringwood.capture.space import space_key, space_slug
+from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
 from ringwood.engine.base import Totals
 from ringwood.errors import AddressError, UsageError
@@ -209,17 +208,19 @@ class Memory:
                 remove_document(self._opened.erasure(), document)
         self._opened.wake()
         wait()
-        identity = self._opened.choice().remembered.identity
+        choice = self._opened.choice()
         with engine.reading() as reader:
-            counts = reader.counts(reader.node_ids(imported.documents), identity)
+            nodes, vectors, edges = reader.counts(
+                reader.node_ids(imported.documents), choice.remembered.identity
+            )
         return ImportReport(
             imported=imported,
-            nodes=counts[0],
-            vectors=counts[1],
-            edges=counts[2],
+            nodes=nodes,
+            vectors=vectors,
+            edges=edges,
             pruned=len(gone) if prune and not dry_run else 0,
             gone=() if prune else tuple(each.source or "" for each in gone),
-            waiting=counts[1] < counts[0] and self._opened.choice().state == "pending",
+            waiting=vectors < nodes and choice.state == "pending",
         )
 
     def wait(
@@ -322,7 +323,7 @@ class Memory:
         if not homes.exists(self.home):
             return space_slug(key)
         with self._opened.engine().reading() as reader:
-            return reader.space_of_key(key) or _free_name(space_slug(key), reader.spaces())
+            return reader.space_of_key(key) or free_name(space_slug(key), reader.spaces())
 
     @property
     def _space_key(self) -> str | None:
@@ -465,12 +466,6 @@ class Memory:
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             self.wait_s = 0.0
         self.close()
-
-
-def _free_name(slug: str, taken: Container[str]) -> str:
-    """Return the name that a space of this slug would get: what `register_space` gives it."""
-    names = chain([slug], (f"{slug}~{number}" for number in count(2)))
-    return next(name for name in names if name not in taken)
 
 
 def _instant(moment: datetime | None) -> datetime | None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Container
+from itertools import chain, count
 
 from ringwood.types import GLOBAL
 
@@ -36,6 +38,12 @@ def space_slug(key: str | None) -> str:
     name = re.sub(r"[^\w]+", "-", name.removesuffix(".git")).strip("-_")[:60]
     # A folder called `global` must not open the space that everybody reads.
     return {"": "space", GLOBAL: "global-folder"}.get(name, name)
+
+
+def free_name(slug: str, taken: Container[str]) -> str:
+    """Return the name that a space of this slug is given where others have theirs already."""
+    names = chain([slug], (f"{slug}~{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _common_git_directory(place: str) -> str | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ringwood.embed.meaning import Meaning
-from ringwood.engine.base import Engine, FloatVector
+from ringwood.engine.base import Engine, FloatVector, Reader
 from ringwood.types import Document, Edge, Node
 from ringwood.write.link import LinkOptions, link
 from ringwood.write.template import embedded_text
@@ -34,10 +34,11 @@ def embed_document(
         on_batch: told the number of nodes done after each batch; may raise to stop.
 
     Returns:
-        False when the document was changed or forgotten meanwhile: then nothing was written.
+        False when the document was changed or forgotten meanwhile.
 
     Raises:
-        EmbedderError: nothing was written; the document stays as it was.
+        EmbedderError: the document is not ready; rows of a long one that were saved until then
+            are not embedded again.
     """
     with engine.reading() as reader:
         nodes = reader.nodes_of(document.id)
@@ -51,8 +52,9 @@ def embed_document(
     missing = [node for node in texts if node not in rows]
     unsaved = dict(rows)
 
-    def save(edges: Sequence[Edge], *, ready: bool) -> bool:
-        with engine.writing(document.tier) as writer:
+    def save(found: Sequence[Edge], *, ready: bool) -> bool:
+        with engine.writing(document.tier) as writer, engine.reading() as reader:
+            edges = _standing(reader, found, rows, meaning.identity)
             return writer.put_vectors(
                 document.id,
                 document.sha256,
@@ -76,6 +78,15 @@ def embed_document(
     with engine.reading() as reader:
         edges = link(reader, document.space, nodes, rows, meaning, options)
     return save(edges, ready=True)
+
+
+def _standing(
+    reader: Reader, edges: Sequence[Edge], rows: Mapping[int, FloatVector], embedder: str
+) -> list[Edge]:
+    """Leave out edges to nodes that were forgotten or changed while these were embedded."""
+    ends = {end for edge in edges for end in (edge.source, edge.target)}
+    there = rows.keys() | reader.vectors(embedder, ends - rows.keys()).keys()
+    return [edge for edge in edges if {edge.source, edge.target} <= there]
 
 
 def embedded_texts(nodes: Sequence[Node]) -> dict[int, str]:
