@@ -29,6 +29,7 @@ COOKING = (
     "How long should sourdough rise before baking?",
     "Which spices go into a lentil curry?",
     "Can I substitute butter with olive oil in pastry?",
+    "After how many minutes of kneading is bread dough covered, proofed and baked?",
     "红烧肉要炖多久才软烂？",
 )
 ASKED = (
