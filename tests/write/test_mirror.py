@@ -170,3 +170,20 @@ def test_what_a_killed_process_left_half_written_is_forgotten_too(memory: Memory
     assert ended.returncode == 9
     assert len(left) == 2
     assert [each for each in mirror_of(memory).rglob("*") if each.is_file()] == []
+
+
+def test_a_folder_in_the_way_of_one_file_holds_up_no_other_and_no_forgetting(
+    memory: Memory,
+) -> None:
+    blocked = mirror_of(memory) / "global" / "blocked.md"
+    (blocked / "mine").mkdir(parents=True)
+    receipt = memory.store("# Blocked\n\nThe canary sings.")
+    memory.store("# Free\n\nText.")
+
+    assert memory.wait() is False
+    assert (mirror_of(memory) / "global" / "free.md").is_file()
+
+    forgotten = memory.forget(document=receipt.document)
+
+    assert (forgotten.documents, memory.recall("canary").hits) == (1, ())
+    assert (blocked / "mine").is_dir()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from threading import get_ident
 
 from ringwood.engine.base import Engine
-from ringwood.errors import StorageError
+from ringwood.errors import BusyError, StorageError
 from ringwood.types import Document
 
 NOTICE = "Written by Ringwood; edits here are not read back. Change the source instead."
@@ -43,12 +43,24 @@ def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
     """Write every document that the mirror does not hold yet; return how many.
 
     Raises:
-        StorageError: when the mirror cannot be written. The memory itself is not touched by that.
+        StorageError: when one cannot be written, after the others were. The memory itself is not
+            touched by that.
     """
     remove_drafts(root)
     with engine.reading() as reader:
         waiting = reader.unmirrored(limit)
-    return sum(refresh_document(engine, root, document.id) for document in waiting)
+    written = 0
+    refused: StorageError | None = None
+    for document in waiting:
+        try:
+            written += refresh_document(engine, root, document.id)
+        except BusyError:
+            raise
+        except StorageError as error:  # something in the way of one file is not in the way of all
+            refused = refused or error
+    if refused is not None:
+        raise refused
+    return written
 
 
 def refresh_document(engine: Engine, root: str, identity: int) -> bool:
@@ -131,8 +143,8 @@ def remove_file(root: str, relative: str) -> bool:
     try:
         with _folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False  # a folder of that name is none of ours
     except OSError as error:
         raise _refused(root, relative, error) from error
     parts = relative.split("/")[:-1]
