@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ringwood.errors import NoHomeError, StorageError
+from ringwood.errors import HomeError, NoHomeError, StorageError
 
 HOT_FILE = "memory.db"
 CONFIG_FILE = "config.toml"
@@ -21,9 +21,23 @@ EMBEDDING_LOCK = "embedding.lock"
 
 
 def locate(argument: str | None = None) -> str:
-    """Return the absolute path of the home: argument, `RINGWOOD_HOME`, else the platform's own."""
+    """Return the absolute path of the home: argument, `RINGWOOD_HOME`, else the platform's own.
+
+    Raises:
+        HomeError: when no database can have this path.
+    """
     chosen = argument or os.environ.get("RINGWOOD_HOME") or _platform_folder()
-    return os.path.abspath(os.path.expanduser(chosen))
+    place = os.path.abspath(os.path.expanduser(chosen))
+    try:
+        possible = b"\0" not in place.encode()
+    except UnicodeEncodeError:  # bytes that are not UTF-8, which SQLite takes in no path
+        possible = False
+    if not possible:
+        raise HomeError(
+            f"{place!r} is no path that a home can have.",
+            mend="choose another place with --home DIR or RINGWOOD_HOME",
+        )
+    return place
 
 
 def _platform_folder() -> str:
@@ -92,6 +106,10 @@ def write_private(path: str, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
+        try:  # noqa: SIM105 - contextlib costs a hook more than this module does
+            os.unlink(draft)
+        except OSError:
+            pass
         raise StorageError(
             f"The file {path} cannot be written: {error.strerror}.",
             mend="free some space or correct the permissions, then try again",

@@ -1,0 +1,44 @@
+"""Where a home may lie, and what a write that fails leaves there."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+
+from ringwood import home
+from ringwood.errors import HomeError, StorageError
+from ringwood.memory import Memory
+
+
+@pytest.mark.parametrize("place", ["/tmp/a\0b", "/tmp/caf\udce9"])
+def test_a_path_that_no_database_can_have_is_no_home(place: str) -> None:
+    with pytest.raises(HomeError):
+        Memory.open(place)
+
+
+@pytest.mark.parametrize("name", ["with space", "记忆 ü 😀", "q?mode=ro&x#y", "new\nline", "%20"])
+def test_a_home_may_be_called_anything_else(tmp_path: Path, name: str) -> None:
+    with Memory.open(tmp_path / name, embedder="words") as memory:
+        memory.store("The canary sings.")
+        assert len(memory.recall("canary").hits) == 1
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_draft(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("old", "utf-8")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    request.addfinalizer(lambda: signal.signal(signal.SIGXFSZ, handler))
+    request.addfinalizer(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+
+    with pytest.raises(StorageError):
+        home.write_private(str(file), "x" * 100)
+
+    assert [each.name for each in tmp_path.iterdir()] == ["config.toml"]
+    assert file.read_text("utf-8") == "old"
