@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
 from ringwood.embed.base import FloatRows
 from ringwood.embed.hashing import HashingEmbedder
 from ringwood.embed.lease import EmbeddingLease
+from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
 
 
@@ -107,3 +108,22 @@ def test_two_memories_of_one_home_in_one_process_share_the_work(tmp_path: Path) 
         assert sum(tier.vectors for tier in totals.tiers.values()) == sum(
             tier.nodes for tier in totals.tiers.values()
         )
+
+
+def test_no_edge_leads_to_what_was_forgotten_while_it_was_compared(tmp_path: Path) -> None:
+    elsewhere = EmbeddingLease(tmp_path / "embedding.lock")
+    with Memory.open(tmp_path, embedder="hashing", wait_s=20.0) as memory:
+        first = memory.store("The gateway ships in May, the certificate is late.")
+        assert memory.wait()
+        assert elsewhere.try_acquire()
+        memory.store("In May the gateway ships; the certificate is late.")
+        engine = open_engine(tmp_path, create=False)
+        with engine.writing() as writer:
+            elsewhere.release()
+            sleep(1.0)  # the worker has compared the two by now, and waits for the lock
+            writer.delete_document(int(first.document))
+        engine.close()
+        assert memory.wait()
+
+        totals = memory.stats().totals.tiers["hot"]
+        assert (totals.documents, totals.edges) == (1, 0)
