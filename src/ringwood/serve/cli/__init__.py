@@ -10,6 +10,12 @@ from ringwood.version import __version__
 
 __all__ = ["COMMANDS", "main"]
 
+_INTERRUPTED = """\
+{"error": {"code": "interrupted", "message": "Interrupted before anything was begun.",
+           "mend": "give the command again"}}
+"""
+"""What `app.py` says, in the moment before it is there: a command starts by importing."""
+
 
 def main() -> None:
     """Run the command line and exit with its code."""
@@ -24,7 +30,9 @@ def main() -> None:
     try:
         # Only now: click alone costs as much as a bare interpreter.
         from ringwood.serve.cli.app import run  # noqa: PLC0415
-    except KeyboardInterrupt:  # nothing was begun
+    except KeyboardInterrupt:
+        if "--json" in arguments:
+            streams.answer(_INTERRUPTED)
         sys.exit(130)
     exit_code = run(arguments)
     streams.answer("")  # what click wrote
