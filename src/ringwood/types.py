@@ -35,7 +35,7 @@ Span = tuple[int, int]
 """Half-open range `[start, end)` of code points of a document's stored text."""
 
 
-def address(space: str, path: str) -> str:
+def address_of(space: str, path: str) -> str:
     """Write the address of a path in a space: `space:/path`."""
     return f"{space}:{path}"
 

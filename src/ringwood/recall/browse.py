@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError
-from ringwood.types import GLOBAL, Document, Edge, Node, address
+from ringwood.types import GLOBAL, Document, Edge, Node, address_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def split_address(wanted: str, space: str) -> tuple[tuple[str, ...], str]:
 
 def is_space_name(name: str) -> bool:
     """Say whether a space may be called so: its addresses lead back to it, and can be shown."""
-    return name.isprintable() and split_address(address(name, "/x"), GLOBAL) == ((name,), "/x")
+    return name.isprintable() and split_address(address_of(name, "/x"), GLOBAL) == ((name,), "/x")
 
 
 def resolve(reader: Reader, wanted: str, space: str) -> Node:
@@ -76,7 +76,7 @@ def resolve(reader: Reader, wanted: str, space: str) -> Node:
         if moved:
             return moved[former.node]
         raise AddressError(
-            f"{address(each, path)} is gone since {former.until:%Y-%m-%d}.",
+            f"{address_of(each, path)} is gone since {former.until:%Y-%m-%d}.",
             mend="ringwood tree shows what there is",
         )
     raise AddressError(

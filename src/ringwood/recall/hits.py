@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ringwood.engine.base import Reader
 from ringwood.recall.ledger import Candidate
 from ringwood.text.sentences import clip
-from ringwood.types import Dropped, Hit, Node, NodeRef, address
+from ringwood.types import Dropped, Hit, Node, NodeRef, address_of
 
 SIBLINGS = 3
 """Siblings shown beside a hit."""
@@ -48,7 +48,7 @@ def to_hit(candidate: Candidate, place: Surroundings, max_node_chars: int) -> Hi
     """Describe a candidate as a hit, its text within `max_node_chars`."""
     node, document = candidate.node, candidate.document
     return Hit(
-        address=address(document.space, node.path),
+        address=address_of(document.space, node.path),
         path=node.path,
         space=document.space,
         document=str(document.id),
@@ -63,10 +63,10 @@ def to_hit(candidate: Candidate, place: Surroundings, max_node_chars: int) -> Hi
         score=candidate.score,
         terms=candidate.terms,
         signals=candidate.signals,
-        via_address=None if place.via is None else address(document.space, place.via.path),
+        via_address=None if place.via is None else address_of(document.space, place.via.path),
         section=_section(document.space, place.above),
         siblings=tuple(
-            NodeRef(address(document.space, each.path), clip(each.text, SIBLING_CHARS))
+            NodeRef(address_of(document.space, each.path), clip(each.text, SIBLING_CHARS))
             for each in place.beside
         ),
     )
@@ -75,7 +75,7 @@ def to_hit(candidate: Candidate, place: Surroundings, max_node_chars: int) -> Hi
 def to_dropped(candidate: Candidate) -> Dropped:
     """Describe a candidate that was dropped."""
     return Dropped(
-        address=address(candidate.document.space, candidate.node.path),
+        address=address_of(candidate.document.space, candidate.node.path),
         path=candidate.node.path,
         document=str(candidate.document.id),
         score=candidate.score,
@@ -88,5 +88,5 @@ def to_dropped(candidate: Candidate) -> Dropped:
 def _section(space: str, above: tuple[Node, ...]) -> NodeRef | None:
     for node in reversed(above):
         if node.kind in ("section", "document"):
-            return NodeRef(address(space, node.path), node.title)
+            return NodeRef(address_of(space, node.path), node.title)
     return None

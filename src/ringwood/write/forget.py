@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringwood.engine.base import Engine
-from ringwood.types import TIERS, Document, Node, address
+from ringwood.types import TIERS, Document, Node, address_of
 from ringwood.write import mirror
 from ringwood.write.ingest import Intake, cut, rewrite
 from ringwood.write.tombstones import source_hash, text_hash
@@ -77,7 +77,7 @@ def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgott
             vectors=vectors,
             edges=edges,
             files=int(file is not None),
-            addresses=(address(document.space, document.path),),
+            addresses=(address_of(document.space, document.path),),
         )
         if erasure.dry_run:
             continue
@@ -119,7 +119,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         vectors=counts[1],
         edges=counts[2],
         files=int(file is not None),
-        addresses=(address(document.space, node.path),),
+        addresses=(address_of(document.space, node.path),),
     )
     if erasure.dry_run:
         return report

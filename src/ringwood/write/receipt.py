@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
-from ringwood.types import Receipt, address
+from ringwood.types import Receipt, address_of
 from ringwood.write.importer import Imported
 from ringwood.write.ingest import Ingested
 
@@ -47,7 +47,7 @@ def read_receipt(reader: Reader, outcome: Ingested, embedder: str) -> Receipt:
     return Receipt(
         document=str(document.id),
         path=document.path,
-        address=address(document.space, document.path),
+        address=address_of(document.space, document.path),
         state="existing" if outcome.outcome == "existing" else document.state,
         nodes=nodes,
         vectors=vectors,

@@ -13,7 +13,7 @@ from ringwood.recall.report import stamp
 from ringwood.serve.cli import output
 from ringwood.serve.cli.app import Session, options
 from ringwood.serve.cli.keep import Moment
-from ringwood.types import TIERS, Node
+from ringwood.types import TIERS, Node, address_of
 
 if TYPE_CHECKING:
     from ringwood.memory import Stats
@@ -38,16 +38,16 @@ def show_command(session: Session, /, address: str) -> int:
         output.json_object(_view_json(view))
         return 0
     space = view.document.space
-    output.answer(f"{space}:{view.node.path}  ({view.node.kind})")
+    output.answer(f"{address_of(space, view.node.path)}  ({view.node.kind})")
     if view.parent is not None:
-        output.answer(f"in {space}:{view.parent.path}")
+        output.answer(f"in {address_of(space, view.parent.path)}")
     output.answer("")
     output.answer(view.source.rstrip("\n"))
     for title, nodes in (("Below", view.children), ("Near", [n for n, _ in view.neighbours])):
         if nodes:
             output.answer(f"\n{title}:")
             for node in nodes:
-                output.answer(f"  {space}:{node.path}  {node.title}")
+                output.answer(f"  {address_of(space, node.path)}  {node.title}")
     return 0
 
 
@@ -65,7 +65,7 @@ def tree_command(session: Session, /, address: str | None, depth: int) -> int:
         nodes = [
             {
                 "depth": line.depth,
-                "address": f"{line.space}:{line.node.path}",
+                "address": address_of(line.space, line.node.path),
                 **_node_json(line.node),
             }
             for line in lines
@@ -96,7 +96,7 @@ def recent_command(session: Session, /, since: datetime | None, limit: int) -> i
         listed = [
             {
                 "document": str(each.id),
-                "address": f"{each.space}:{each.path}",
+                "address": address_of(each.space, each.path),
                 "title": each.title,
                 "actor": each.actor,
                 "source": each.source,
@@ -110,7 +110,9 @@ def recent_command(session: Session, /, since: datetime | None, limit: int) -> i
         output.json_object({"space": space, "documents": listed})
         return 0
     for each in documents:
-        output.answer(f"{each.created_at:%Y-%m-%d}  {each.space}:{each.path}  {each.title}")
+        output.answer(
+            f"{each.created_at:%Y-%m-%d}  {address_of(each.space, each.path)}  {each.title}"
+        )
     return 0
 
 
@@ -195,14 +197,14 @@ def _node_json(node: Node) -> dict[str, Any]:
 def _view_json(view: NodeView) -> dict[str, Any]:
     space, document = view.document.space, view.document
     return {
-        "address": f"{space}:{view.node.path}",
+        "address": address_of(space, view.node.path),
         "space": space,
         **_node_json(view.node),
         "text": view.source,
         "document": {
             "document": str(document.id),
             "title": document.title,
-            "address": f"{space}:{document.path}",
+            "address": address_of(space, document.path),
             "actor": document.actor,
             "source": document.source,
             "state": document.state,
@@ -215,12 +217,12 @@ def _view_json(view: NodeView) -> dict[str, Any]:
             "seen": document.seen,
         },
         "access": view.node.access,
-        "parent": None if view.parent is None else f"{space}:{view.parent.path}",
+        "parent": None if view.parent is None else address_of(space, view.parent.path),
         "children": [
-            {"address": f"{space}:{each.path}", **_node_json(each)} for each in view.children
+            {"address": address_of(space, each.path), **_node_json(each)} for each in view.children
         ],
         "neighbours": [
-            {"address": f"{space}:{node.path}", "kind": edge.kind, "weight": edge.weight}
+            {"address": address_of(space, node.path), "kind": edge.kind, "weight": edge.weight}
             for node, edge in view.neighbours
         ],
     }
