@@ -175,6 +175,17 @@ def test_a_recall_that_was_not_yet_logged_is_never_logged_once_its_text_is_forgo
         memory.explain(answer.recall_id)
 
 
+def test_looking_what_would_be_forgotten_loses_no_recall(memory: Memory) -> None:
+    receipt = memory.store("The bakery opens at five.")
+    memory.wait()
+    with writing_elsewhere(Path(memory.home)):
+        answer = memory.recall("bakery")
+        memory.forget(receipt.address, dry_run=True)
+    memory.wait()
+
+    assert memory.explain(answer.recall_id)["hits"]
+
+
 def test_another_memory_does_not_log_what_was_forgotten_here(tmp_path: Path) -> None:
     with (
         Memory.open(tmp_path, embedder="words") as memory,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -423,17 +424,17 @@ class Memory:
                 mend="ringwood forget ADDRESS",
             )
         erasure = self._opened.erasure(dry_run=dry_run)
-        with self._opened.forgetting():
-            with erasure.engine.reading() as reader:
-                if address is not None:
-                    node = browse.resolve(reader, address, self.space)
-                elif space is not None:
-                    documents = list(reader.roots(space))
-                else:
-                    key = None if source is None else clean(source)[0]
-                    documents = [
-                        browse.find_document(reader, self.space, identity=document, source=key)
-                    ]
+        with erasure.engine.reading() as reader:
+            if address is not None:
+                node = browse.resolve(reader, address, self.space)
+            elif space is not None:
+                documents = list(reader.roots(space))
+            else:
+                key = None if source is None else clean(source)[0]
+                documents = [
+                    browse.find_document(reader, self.space, identity=document, source=key)
+                ]
+        with nullcontext() if dry_run else self._opened.forgetting():
             if address is not None:
                 report = forget_node(erasure, node.id)
             else:
