@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ringwood.embed.base import Embedder
 from ringwood.embed.meaning import Meaning
 from ringwood.embed.open import open_embedder
-from ringwood.errors import EmbedderError
+from ringwood.errors import EmbedderError, UsageError
 from ringwood.types import State
 
 DEFAULT = "bundled"
@@ -61,14 +61,17 @@ def choose(
         calibrated: False for raw cosines.
 
     Raises:
-        UsageError: when there is no embedder of that name.
+        UsageError: when there is no embedder of the name that is asked for.
     """
     default = remembered.name if remembered is not None else DEFAULT
     wanted = asked if asked is not None else default
     name = wanted if isinstance(wanted, str) else wanted.name
     try:
         embedder = open_embedder(wanted) if isinstance(wanted, str) else wanted
-    except EmbedderError as error:
+    except (EmbedderError, UsageError) as error:
+        if isinstance(error, UsageError) and asked is not None:
+            raise
+        # A home that a program filled with an embedder of its own is read by words elsewhere.
         kept = remembered or Remembered(name, "")
         return Choice(kept, None, (f"Recall by words only: {error.message}",))
     meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
