@@ -76,6 +76,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return __all__
+
+
 def __getattr__(name: str) -> object:
     """Load a public name from its module on first use."""
     if name not in _HOMES:

@@ -51,7 +51,7 @@ def test_the_worse_of_two_near_duplicates_is_dropped() -> None:
 
 
 def test_of_a_section_and_its_own_paragraph_the_better_stays_in_either_order() -> None:
-    section = candidate(5, 0.5, kind="section")
+    section = candidate(5, 0.5, kind="section", text="Title\ntext 6\ntext 7")
     better, worse = candidate(6, 0.9, parent=5), candidate(7, 0.1, parent=5)
 
     above = diversify(best_first([section, worse]), apart, DiversityOptions())
@@ -59,6 +59,13 @@ def test_of_a_section_and_its_own_paragraph_the_better_stays_in_either_order() -
 
     assert [each.node.id for each in standing(above)] == [5]
     assert [each.node.id for each in standing(below)] == [6]
+
+
+def test_code_that_no_section_text_holds_is_returned_beside_its_section() -> None:
+    section = candidate(5, 0.9, kind="section", text="Title\na paragraph")
+    code = candidate(6, 0.5, kind="code", parent=5, text="x = 1")
+
+    assert len(standing(diversify([section, code], apart, DiversityOptions()))) == 2
 
 
 def test_a_subsection_is_no_paragraph_of_its_section() -> None:

@@ -66,5 +66,5 @@ def _repeats(
 
 
 def _is_paragraph_of(candidate: Candidate, section: Candidate) -> bool:
-    """Say whether a section's text holds a candidate's: its direct leaves, not its subsections."""
-    return candidate.node.parent == section.node.id and candidate.node.kind != "section"
+    """Say whether a section's text holds a candidate's: direct leaves, not code or subsections."""
+    return candidate.node.parent == section.node.id and candidate.node.text in section.node.text

@@ -21,7 +21,7 @@ from ringwood.text.terms import dominant_script, index_terms
 from ringwood.types import Actor, Document, Node, Span, State
 from ringwood.write.identity import carry_ids
 from ringwood.write.paths import assign_paths
-from ringwood.write.template import embedded_text
+from ringwood.write.template import indexed_text
 from ringwood.write.tombstones import source_hash, text_hash
 
 
@@ -359,7 +359,7 @@ def _node_writes(
     for order, (each, identity, path) in enumerate(zip(parsed, ids, paths, strict=True)):
         above = () if each.parent is None else (*titles[each.parent], parsed[each.parent].title)
         titles.append(above)
-        terms = index_terms(embedded_text(above, each.text))
+        terms = index_terms(indexed_text(each.kind, above, each.text))
         node = Node(
             id=identity,
             document=document,
