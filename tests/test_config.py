@@ -1,4 +1,4 @@
-"""Settings: whatever the file or the environment holds, a call ends in values or in ConfigError."""
+"""Settings: where they come from, and that none of them can break recall."""
 
 from __future__ import annotations
 
@@ -9,65 +9,65 @@ import pytest
 from ringwood import config
 from ringwood.errors import ConfigError
 
-SHAPELESS = {
-    "no TOML": b"[budget\n",
-    "no text": b"\xff\xfe\x00",
-    "a value for a section": b"budget = 3\n",
-    "a list for a section": b"[[budget]]\nmax_nodes = 1\n",
-    "a number beyond conversion": b"[budget]\nmax_nodes = " + b"9" * 5000 + b"\n",
-    "nesting beyond the interpreter": b"a = " + b"[" * 20_000 + b"\n",
-}
-"""Files that nothing can be written into."""
-UNFIT = {
-    "a table for a value": b"[budget.max_nodes]\nx = 1\n",
-    "an unknown section": b"[nope]\nx = 1\n",
-    "an endless number": b"[budget]\nmax_nodes = inf\n",
-    "a number beyond floats": b"[budget]\nmax_nodes = " + b"9" * 400 + b"\n",
-    "no number": b"[fusion]\ncosine = nan\n",
-    "a NUL in a path": b'[tiers]\nwarm_path = "a\\u0000b"\n',
-}
-"""Files of which one value is wrong."""
+
+def test_argument_free_precedence_is_environment_then_file_then_default(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    assert config.load(home, {}).budget.max_nodes == 6
+
+    config.set_value(home, "budget.max_nodes", "9")
+    assert config.load(home, {}).budget.max_nodes == 9
+    assert config.load(home, {"RINGWOOD_BUDGET_MAX_NODES": "3"}).budget.max_nodes == 3
 
 
-@pytest.mark.parametrize("case", [*SHAPELESS, *UNFIT])
-def test_a_file_of_no_settings_is_a_wrong_configuration(tmp_path: Path, case: str) -> None:
-    (tmp_path / "config.toml").write_bytes((SHAPELESS | UNFIT)[case])
+def test_setting_a_value_keeps_what_a_person_wrote_around_it(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("# mine\n[budget]\nmax_chars = 5000 # wide\n", "utf-8")
+
+    config.set_value(str(tmp_path), "budget.max_nodes", "9")
+
+    text = file.read_text("utf-8")
+    assert "# mine" in text
+    assert "max_chars = 5000 # wide" in text
+    assert "max_nodes = 9" in text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("priors.recency_days", "0"),
+        ("floor.asked", "7"),
+        ("floor.asked", "-0.1"),
+        ("floor.cosine_zero", "1"),
+        ("budget.max_nodes", "0"),
+        ("budget.max_nodes", "2.5"),
+        ("spread.expansion_damping", "5"),
+        ("candidates.top_k", "0"),
+        ("worker.retry_s", "0"),
+        ("link.threshold", "nan"),
+        ("parse.max_leaf_chars", "0"),
+        ("mirror.enabled", "perhaps"),
+        ("no.such", "1"),
+        ("budget", "1"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_wherever_it_comes_from(
+    tmp_path: Path, key: str, value: str
+) -> None:
+    home = str(tmp_path)
+    with pytest.raises(ConfigError) as refused:
+        config.set_value(home, key, value)
+    assert refused.value.mend
+    assert not (tmp_path / "config.toml").exists()
+
+    section, _, name = key.partition(".")
+    (tmp_path / "config.toml").write_text(f"[{section}]\n{name or 'x'} = {value!r}\n", "utf-8")
+    with pytest.raises(ConfigError):
+        config.load(home, {})
+
+
+@pytest.mark.parametrize("text", ["[budget", "budget = 1", "\x00", "[a.b.c]\nx=1"])
+def test_a_file_that_is_no_settings_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.toml").write_text(text, "utf-8")
 
     with pytest.raises(ConfigError):
         config.load(str(tmp_path), {})
-
-
-@pytest.mark.parametrize("case", SHAPELESS)
-def test_nothing_is_written_into_what_is_no_settings_file(tmp_path: Path, case: str) -> None:
-    file = tmp_path / "config.toml"
-    file.write_bytes(SHAPELESS[case])
-
-    with pytest.raises(ConfigError):
-        config.set_value(str(tmp_path), "budget.max_nodes", "8")
-
-    assert file.read_bytes() == SHAPELESS[case]
-
-
-def test_a_file_as_windows_saves_it_is_read_and_written(tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_bytes(b"\xef\xbb\xbf[budget]\r\nmax_nodes = 3 # few\r\n")
-
-    assert config.load(str(tmp_path), {}).budget.max_nodes == 3
-    config.set_value(str(tmp_path), "budget.max_nodes", "4")
-
-    assert config.load(str(tmp_path), {}).budget.max_nodes == 4
-    assert "# few" in file.read_text("utf-8")
-
-
-@pytest.mark.parametrize("value", ["0", "-1", "1e400", "nan", "x", "1.5", "9" * 5000])
-def test_a_number_that_the_parser_cannot_work_with_is_refused(tmp_path: Path, value: str) -> None:
-    with pytest.raises(ConfigError, match="a whole number from 1"):
-        config.load(str(tmp_path), {"RINGWOOD_PARSE_MAX_LEAF_CHARS": value})
-
-
-@pytest.mark.parametrize("path", ["a\0b", "caf\udce9.db"])
-def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ConfigError):
-        config.set_value(str(tmp_path), "tiers.warm_path", path)
-
-    assert not (tmp_path / "config.toml").exists()

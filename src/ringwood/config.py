@@ -11,7 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -212,16 +212,17 @@ def _fit(key: str, value: Any) -> Any:
     if optional and value in (None, "", "none"):
         return None
     kind = kind.removesuffix(" | None")
-    least = _LEAST.get(key, 0)
+    least, most = _RANGES.get(key, (0, inf))
     try:
         fitted: Any = _CONVERT[kind](value)
-        if kind == "int" and fitted < least:
+        if kind in ("int", "float") and not least <= fitted <= most:
             raise ValueError(value)
         return fitted
     except (ValueError, TypeError, OverflowError) as error:
+        limits = f" from {least:g}" + (f" to {most:g}" if most < inf else "")
+        expected = _EXPECTED[kind] + (limits if kind in ("int", "float") else "")
         raise ConfigError(
-            f"{key} is {_EXPECTED[kind].format(least=least)}, not {value!r}.",
-            mend=f"ringwood config {key} VALUE",
+            f"{key} is {expected}, not {value!r}.", mend=f"ringwood config {key} VALUE"
         ) from error
 
 
@@ -266,12 +267,30 @@ def _text(value: Any) -> str:
     return value
 
 
-_LEAST = {"parse.max_leaf_chars": 1, "parse.max_path_parts": 1, "parse.max_slug_chars": 8}
-"""Whole numbers that cannot be 0: a piece has a character, a path a part, a part a name."""
+_RANGES: dict[str, tuple[float, float]] = {
+    "parse.max_leaf_chars": (1, inf),
+    "parse.max_path_parts": (1, inf),
+    "parse.max_slug_chars": (8, inf),
+    "link.threshold": (0, 1),
+    "worker.retry_s": (1, inf),
+    "worker.lease_s": (0.05, inf),
+    "worker.give_up_after": (1, inf),
+    "candidates.top_k": (1, inf),
+    "spread.expansion_damping": (0, 1),
+    "priors.recency_days": (0.01, inf),
+    "floor.asked": (0, 1),
+    "floor.injected": (0, 1),
+    "floor.cosine_zero": (0, 0.99),
+    "budget.max_nodes": (1, inf),
+    "budget.max_chars": (1, inf),
+    "budget.max_node_chars": (1, inf),
+}
+"""Least and most of numbers that are not simply from 0: where recall would divide by nothing, find
+nothing ever, or work without a pause."""
 _CONVERT = {"bool": _bool, "int": _count, "float": _amount, "str": _text}
 _EXPECTED = {
     "bool": "true or false",
-    "int": "a whole number from {least}",
-    "float": "a number from 0",
+    "int": "a whole number",
+    "float": "a number",
     "str": "a text",
 }
