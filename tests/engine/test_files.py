@@ -115,7 +115,7 @@ def test_a_damaged_hot_file_is_reported_and_kept(tmp_path: Path) -> None:
     for create in (False, True):
         with pytest.raises(StorageError, match="no database") as caught:
             open_engine(tmp_path, create=create)
-        assert "verify" in caught.value.mend
+        assert "mirror" in caught.value.mend
     assert (tmp_path / "memory.db").read_bytes() == before
 
 

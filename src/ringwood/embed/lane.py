@@ -96,7 +96,7 @@ class Lane:
             if left_s > 0:
                 raise EmbedderError(
                     f"the embedding process failed {self._failures} times in a row",
-                    mend=f"it is tried again in {left_s:.0f} s; `ringwood doctor` checks it",
+                    mend=f"it is tried again in {left_s:.0f} s; words go on",
                 )
             try:
                 self._process = ModelProcess(self._command, self._dim, threads=self._threads)

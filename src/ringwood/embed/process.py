@@ -23,7 +23,7 @@ SILENCE_S = 60.0
 at low priority on a busy one many times that."""
 
 _MAX_ANSWER_BYTES = 64 * 2**20  # a longer frame is no frame: something else wrote into the pipe
-_MEND = "nothing to do: words go on and vectors follow; `ringwood doctor` checks the embedder"
+_MEND = "nothing to do: words go on and vectors follow"
 
 
 def worker_command(provider: str, *, background: bool) -> list[str]:

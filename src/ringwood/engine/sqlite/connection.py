@@ -150,11 +150,12 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return BusyError(
             f"another process is writing to {what}",
-            mend="call again; `ringwood doctor` shows who holds it",
+            mend="call again: it waits for its turn; reading goes on meanwhile",
         )
-    return StorageError(f"the database refused: {what} ({error})", mend="run `ringwood doctor`")
+    return StorageError(f"the database refused: {what} ({error})", mend="call again with --debug")
 
 
+_PUT_BACK = "put a copy of the file back; the texts are in the mirror beside it, as Markdown"
 _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
     (apsw.FullError, "the disk is full", "free some space and call again; nothing was lost"),
     (apsw.ReadOnlyError, "the directory is read-only", "make it writable for its owner"),
@@ -163,10 +164,10 @@ _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
     (
         apsw.CorruptError,
         "the database is damaged",
-        "run `ringwood verify`, then `ringwood salvage`",
+        _PUT_BACK,
     ),
-    (apsw.NotADBError, "this is no database", "run `ringwood verify`, then `ringwood salvage`"),
-    (apsw.ConstraintError, "two things claim one place", "run `ringwood verify`"),
+    (apsw.NotADBError, "this is no database", _PUT_BACK),
+    (apsw.ConstraintError, "two things claim one place", "call again with --debug, and report it"),
 )
 
 

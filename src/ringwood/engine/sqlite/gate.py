@@ -115,7 +115,7 @@ class Gate:
     def _busy(self) -> BusyError:
         return BusyError(
             f"another writer holds {self.path}",
-            mend="call again; `ringwood doctor` shows who holds it",
+            mend="call again: it waits for its turn; reading goes on meanwhile",
         )
 
 
