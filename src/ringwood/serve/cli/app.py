@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 DUE_S = 1.0
 """How long a short command goes on with work that is due, after its answer."""
 
+MESSAGE_CHARS = 600
+"""Of an error: it may quote an argument of any length, and an agent reads it."""
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -184,11 +187,13 @@ def _fail(
     session: Session, arguments: Sequence[str], told: tuple[str, str, str], exit_code: int
 ) -> int:
     code, message, mend = told
+    if len(message) > MESSAGE_CHARS:
+        message = f"{message[: MESSAGE_CHARS // 2]} … {message[-MESSAGE_CHARS // 2 :]}"
     if session.debug or "--debug" in arguments:
         traceback.print_exc()
-    if session.json or "--json" in arguments:
-        output.json_object({"error": {"code": code, "message": message, "mend": mend}})
-    else:
+    asked = session.json or "--json" in arguments
+    described = {"error": {"code": code, "message": message, "mend": mend}}
+    if not asked or not output.json_object(described):
         output.remark(f"ringwood: {message}" + (f"\n  {mend}" if mend else ""))
     return exit_code
 

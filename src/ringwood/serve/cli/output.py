@@ -11,19 +11,30 @@ from typing import Any
 from ringwood.serve.cli import streams
 from ringwood.text.clean import printable, printable_json
 
+_given: list[str] = []
+"""The object that standard output got in this run, under `--json`: there is never a second."""
+
 
 def prepare_streams() -> None:
     """Let no character break a terminal of another encoding: what it lacks is escaped."""
+    _given.clear()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-def json_object(value: dict[str, Any]) -> None:
-    """Write one JSON object as standard output's only content; a terminal may show it too."""
+def json_object(value: dict[str, Any]) -> bool:
+    """Write one JSON object as standard output's only content; a terminal may show it too.
+
+    False when there is one already: then what failed came after the answer.
+    """
+    if _given:
+        return False
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     text = json.dumps(value, ensure_ascii=encoding not in ("utf8", "utf16"), indent=2)
-    streams.answer(printable_json(text) + "\n")
+    _given.append(printable_json(text) + "\n")
+    streams.answer(_given[0])
+    return True
 
 
 def answer(text: str) -> None:
