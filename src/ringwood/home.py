@@ -24,10 +24,16 @@ def locate(argument: str | None = None) -> str:
     """Return the absolute path of the home: argument, `RINGWOOD_HOME`, else the platform's own.
 
     Raises:
-        HomeError: when no database can have this path.
+        HomeError: when no database can have this path, or it starts from a folder that is gone.
     """
     chosen = argument or os.environ.get("RINGWOOD_HOME") or _platform_folder()
-    place = os.path.abspath(os.path.expanduser(chosen))
+    try:
+        place = os.path.abspath(os.path.expanduser(chosen))
+    except OSError as error:
+        raise HomeError(
+            f"{chosen} leads nowhere: the working directory is gone.",
+            mend="change to a folder that is there, or give a whole path with --home DIR",
+        ) from error
     try:
         possible = b"\0" not in place.encode()
     except UnicodeEncodeError:  # bytes that are not UTF-8, which SQLite takes in no path

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -197,6 +198,8 @@ class Memory:
             UsageError: when a path does not exist.
             StorageError: when the disk refuses; earlier batches are stored.
         """
+        if dry_run and not homes.exists(self.home):
+            return self._import_into_nothing(paths, since, on_file)
         engine = self._opened.engine(create=True)
         intake = replace(self._opened.intake(), again=again, dry_run=dry_run)
         space = self.space if dry_run else self._writing_space()
@@ -224,6 +227,17 @@ class Memory:
             waiting=vectors < nodes and choice.state == "pending",
         )
 
+    def _import_into_nothing(
+        self, paths: Sequence[Path], since: datetime | None, on_file: Callable[[int, int], None]
+    ) -> ImportReport:
+        """Say what an import would do where there is no home, and make none."""
+        with (
+            TemporaryDirectory() as scratch,
+            Memory(scratch, space=self.space, embedder="words", wait_s=0.0) as nothing,
+        ):
+            nothing.create()
+            return nothing.import_notes(paths, since=since, dry_run=True, on_file=on_file)
+
     def wait(
         self, timeout_s: float | None = None, on_tick: Callable[[int], None] = lambda done: None
     ) -> bool:
@@ -243,7 +257,7 @@ class Memory:
 
     def missing_vectors(self) -> int:
         """Count the nodes that have no vector yet; 0 where words are all."""
-        if self._opened.choice().meaning is None:
+        if not homes.exists(self.home) or self._opened.choice().meaning is None:
             return 0
         with self._opened.engine().reading() as reader:
             tiers = reader.totals().tiers.values()

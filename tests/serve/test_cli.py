@@ -91,12 +91,37 @@ def test_a_second_import_changes_nothing(call: Call, note: Path) -> None:
     assert (again["documents"], again["unchanged"], again["nodes"]) == (0, 1, 0)
 
 
-def test_a_dry_run_of_an_import_writes_nothing(call: Call, note: Path) -> None:
+def test_a_dry_run_of_an_import_writes_nothing(call: Call, note: Path, tmp_path: Path) -> None:
+    before = call("import", str(note.parent), "--dry-run", home=tmp_path / "none")
+    call("init")
     code, would = call("import", str(note.parent), "--dry-run")
     _, stats = call("stats")
 
+    assert (before[0], before[1]["documents"]) == (0, 1)
+    assert not (tmp_path / "none").exists()
     assert (code, would["documents"]) == (0, 1)
     assert stats["documents"] == 0
+
+
+def test_a_folder_is_listed_like_a_document(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "n" / "team").mkdir(parents=True)
+    (tmp_path / "n" / "team" / "a.md").write_text("# A\n\nText.", "utf-8")
+    (tmp_path / "n" / "teammates.md").write_text("# Teammates\n\nText.", "utf-8")
+    call("import", str(tmp_path / "n"))
+
+    code, tree = call("tree", "/team", "--depth", "1")
+
+    assert code == 0
+    assert [each["path"] for each in tree["nodes"]] == ["/team/a"]
+    assert call("tree", "/teams")[0] == 1
+
+
+def test_a_recall_says_that_a_space_is_empty_or_vectors_are_to_come(
+    call: Call, tmp_path: Path
+) -> None:
+    call("init")
+
+    assert "holds nothing yet" in call("recall", "x")[1]["notes"][0]
 
 
 def test_files_that_are_gone_are_listed_and_removed_only_when_asked(call: Call, note: Path) -> None:

@@ -67,12 +67,19 @@ def clip_graphemes(text: str, max_chars: int) -> str:
     return text[:end]
 
 
+_DANGLING = " ,:，：、"
+
+
 def first_words(text: str) -> str:
     """Return the first six words or 24 characters of a script without spaces, on one line.
 
-    Tags, link targets and emphasis are left out where that leaves anything.
+    Tags, link targets, emphasis and a comma or colon at the end are left out where that leaves
+    anything. A table says its heads.
     """
-    return _words(plain(text)) or _words(text[:_READ_CHARS])
+    if text.startswith("|"):
+        text = text.split("\n", 1)[0].replace("|", " ")
+    words = _words(plain(text)) or _words(text[:_READ_CHARS])
+    return words.rstrip(_DANGLING) or words
 
 
 def plain(text: str) -> str:

@@ -128,16 +128,22 @@ def view(reader: Reader, wanted: str, space: str) -> NodeView:
 
 
 def tree(reader: Reader, wanted: str | None, space: str, depth: int) -> Iterator[TreeLine]:
-    """Walk a subtree, or all documents of a space, in reading order, `depth` levels deep.
+    """Walk a subtree, a folder, or all documents of a space, `depth` levels deep.
+
+    Nodes come in reading order, documents by path.
 
     Raises:
-        AddressError: when nothing has this address.
+        AddressError: when nothing has this address and no document lies below it.
     """
-    if wanted is None:
-        paths = [document.path for document in reader.roots(space)]
-        starts = [root for path in paths if (root := reader.resolve(space, path)) is not None]
-    else:
-        starts = [resolve(reader, wanted, space).id]
+    starts = _documents_below(reader, space, "/") if wanted is None else []
+    if wanted is not None:
+        try:
+            starts = [resolve(reader, wanted, space).id]
+        except AddressError:
+            spaces, path = split_address(wanted, space)
+            starts = [each for name in spaces for each in _documents_below(reader, name, path)]
+            if not starts:
+                raise
     waiting = [(0, identity) for identity in reversed(starts)]
     while waiting:
         level, identity = waiting.pop()
@@ -147,3 +153,10 @@ def tree(reader: Reader, wanted: str | None, space: str, depth: int) -> Iterator
         if level + 1 < depth:
             below = reader.children(identity)
             waiting += [(level + 1, child.id) for child in reversed(below)]
+
+
+def _documents_below(reader: Reader, space: str, folder: str) -> list[int]:
+    """List the root nodes of the documents in a folder, by path."""
+    below = folder.rstrip("/") + "/"
+    paths = [each.path for each in reader.roots(space) if each.path.startswith(below)]
+    return [root for path in paths if (root := reader.resolve(space, path)) is not None]

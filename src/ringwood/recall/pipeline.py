@@ -8,7 +8,7 @@ Stages are functions on values; this file alone speaks with the engine and the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
@@ -96,6 +96,7 @@ def recall(
         gathered = gather(reader, terms, query, spaces, options.candidates)
         if not gathered.complete:
             notes.append("The commonest words of the query were left unread.")
+        notes += _standing_of(reader, spaces, query)
         lap("candidates")
         candidates = score(
             reader,
@@ -122,6 +123,15 @@ def recall(
         notes=tuple(notes),
         timings_ms=lap.times_ms,
     )
+
+
+def _standing_of(reader: Reader, spaces: Sequence[str], query: VectorQuery | None) -> list[str]:
+    """Say why an answer may be less than it could be: an empty space, vectors to come."""
+    if not reader.recent_documents(spaces, limit=1):
+        return [f"Space {spaces[0]} holds nothing yet; `ringwood spaces` lists those that do."]
+    if query is not None and reader.pending(1):
+        return ["Some texts have no vectors yet: they are found by words only."]
+    return []
 
 
 def _query_vector(

@@ -61,8 +61,12 @@ def find(paths: Sequence[Path]) -> Iterator[NoteFile | Skipped]:
         UsageError: when a path does not exist.
     """
     for path in paths:
-        if not os.path.exists(path):  # noqa: PTH110 - Path.exists raises for a name too long
-            raise UsageError(f"There is no file or folder {path}.", mend="check the path")
+        try:
+            path.absolute().stat()
+        except OSError as error:  # also a name too long, and a working directory that is gone
+            raise UsageError(
+                f"There is no file or folder {path}: {error.strerror}.", mend="check the path"
+            ) from error
     seen: set[Path] = set()
     for path in paths:
         found = _walk(path) if path.is_dir() else iter([NoteFile(_real(path), "")])

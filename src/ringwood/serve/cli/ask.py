@@ -61,7 +61,8 @@ def recall_command(session: Session, /, query: tuple[str, ...], **given: Any) ->
         if session.json or given["shape"] == "json":
             output.json_object(to_json(answer, why=given["why"]))
         elif given["shape"] == "frame":
-            output.answer(render(answer.hits, secrets.token_hex(8)))
+            if answer.hits:
+                output.answer(render(answer.hits, secrets.token_hex(8)))
         else:
             _print(session, answer, why=given["why"])
     return 0 if answer.hits else 1
