@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ringwood.errors import UsageError
 from ringwood.memory import Memory
 from ringwood.write import notes
 from ringwood.write.ingest import Draft
@@ -137,3 +138,9 @@ def test_a_file_that_became_a_circle_of_links_is_not_pruned_as_gone(
 
     assert report.pruned == 0
     assert words.stats().totals.tiers["hot"].documents == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "missing"])
+def test_a_path_where_nothing_can_lie_is_a_wrong_call(folder: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="no file or folder"):
+        list(notes.find([folder / name]))

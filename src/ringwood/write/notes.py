@@ -63,9 +63,10 @@ def find(paths: Sequence[Path]) -> Iterator[NoteFile | Skipped]:
     for path in paths:
         try:
             path.absolute().stat()
-        except OSError as error:  # also a name too long, and a working directory that is gone
+        except (OSError, ValueError) as error:  # a name too long, a NUL, a directory that is gone
+            reason = error.strerror if isinstance(error, OSError) else error
             raise UsageError(
-                f"There is no file or folder {path}: {error.strerror}.", mend="check the path"
+                f"There is no file or folder {path}: {reason}.", mend="check the path"
             ) from error
     seen: set[Path] = set()
     for path in paths:
