@@ -281,6 +281,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "floor.asked": (0, 1),
     "floor.injected": (0, 1),
     "floor.cosine_zero": (0, 0.99),
+    "floor.cosine_zero_across": (0, 0.99),
     "budget.max_nodes": (1, inf),
     "budget.max_chars": (1, inf),
     "budget.max_node_chars": (1, inf),

@@ -43,6 +43,13 @@ def test_a_cosine_counts_from_where_it_begins_to_mean_something() -> None:
     assert evidence(0.6, 0.7, options) == 0.6
 
 
+def test_between_two_scripts_a_cosine_counts_from_lower() -> None:
+    options = FloorOptions(cosine_zero=0.4, cosine_zero_across=0.2)
+
+    assert evidence(0.0, 0.4, options) == 0.0
+    assert evidence(0.0, 0.4, options, across=True) == pytest.approx(0.25)
+
+
 def test_the_worse_of_two_near_duplicates_is_dropped() -> None:
     walked = diversify([candidate(1, 0.9), candidate(2, 0.8)], alike, DiversityOptions())
 

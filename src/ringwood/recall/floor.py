@@ -26,14 +26,26 @@ class FloorOptions:
     """Calibrated cosine that is no evidence yet, 0..1: among hundreds of nodes the best that has
     nothing to do with a question reaches it. For this and both floors: bench/results/floor.md."""
 
+    cosine_zero_across: float = 0.25
+    """The same between a question and a node of another script, whose cosines lie lower and who
+    have no words in common."""
 
-def evidence(share: float, cosine: float | None, options: FloorOptions) -> float:
+
+def evidence(
+    share: float, cosine: float | None, options: FloorOptions, *, across: bool = False
+) -> float:
     """Return the stronger of the two kinds of evidence, 0..1. By words alone the share decides.
 
-    The cosine is counted from `cosine_zero` up, so that one floor means the same for both.
+    The cosine is counted from a zero of its own up, so that one floor means the same for both.
+
+    Args:
+        share: of the query's idf mass, 0..1.
+        cosine: calibrated, 0..1; None without a vector.
+        options: where the cosine begins to say something.
+        across: the question and the node are of different scripts.
     """
-    above = ((cosine or 0.0) - options.cosine_zero) / (1.0 - options.cosine_zero)
-    return max(share, min(1.0, above))
+    zero = options.cosine_zero_across if across else options.cosine_zero
+    return max(share, min(1.0, ((cosine or 0.0) - zero) / (1.0 - zero)))
 
 
 def apply_floor(candidates: Iterable[Candidate], floor: float) -> list[Candidate]:

@@ -103,7 +103,13 @@ def recall(
             gathered,
             _calibrated(meaning),
             request.as_of or request.now,
-            ScoreOptions(options.fusion, options.spread, options.priors, options.floor),
+            ScoreOptions(
+                options.fusion,
+                options.spread,
+                options.priors,
+                options.floor,
+                dominant_script(request.query),
+            ),
         )
         lap("score")
         candidates = _until(candidates, request.as_of, notes)

@@ -29,6 +29,8 @@ class ScoreOptions:
     """Of what is known before the query."""
     floor: FloorOptions
     """Of the evidence."""
+    script: str
+    """Of the question."""
 
 
 def score(
@@ -95,7 +97,12 @@ def _measure(
             signals,
             base=fsum(term.value for term in _base(signals, tier, options.fusion)),
             tier_weight=options.fusion.tier(tier),
-            evidence=evidence(signals.share, signals.cosine, options.floor),
+            evidence=evidence(
+                signals.share,
+                signals.cosine,
+                options.floor,
+                across=bool(node.script) and node.script != options.script,
+            ),
         )
     return measured
 
