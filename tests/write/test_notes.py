@@ -63,7 +63,18 @@ def test_a_pipe_and_a_device_are_not_waited_for(folder: Path) -> None:
     texts, reasons = read_all(folder)
 
     assert texts == ["A good note."]
-    assert list(reasons.values()) == ["not a file", "not a file"]
+    assert list(reasons.values()) == ["not a file", "a link that leads out of the folder"]
+
+
+def test_a_link_to_a_file_is_followed_inside_the_folder_only(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "private.md").write_text("The secret of the house.", "utf-8")
+    (folder / "out.md").symlink_to(tmp_path / "private.md")
+    (folder / "in.md").symlink_to("good.md")
+
+    texts, reasons = read_all(folder)
+
+    assert texts == ["A good note."]
+    assert list(reasons.values()) == ["a link that leads out of the folder"]
 
 
 def test_a_folder_deeper_than_the_interpreter_recurses_is_walked(

@@ -20,8 +20,6 @@ SCALE = (0.0, 0.72, 0.88, 1.0)
 OFF = Anchors(background_median=SCALE[0], background_p999=SCALE[1], duplicate_q1=SCALE[2])
 """Anchors that leave a cosine as it is, clamped to 0..1."""
 
-_PRIOR_ROWS = 4  # 2, 4 and 8 were tried; beside it, eight nodes outweigh the prior
-
 UNCENTRED = Means(version="none", by_script={})
 """Means that subtract nothing."""
 
@@ -48,33 +46,6 @@ def centre(rows: FloatRows, scripts: Sequence[str], means: Means) -> FloatRows:
     norms = np.linalg.norm(centred, axis=1, keepdims=True)
     np.divide(centred, norms, out=centred, where=norms > 0.0)
     return centred
-
-
-def blend(prior: Means, rows: FloatRows, scripts: Sequence[str]) -> Means:
-    """Average the rows of each script, the prior mean counting as much as four of them.
-
-    For a space too young for means of its own. Median centred cosine of unrelated pairs in four
-    evaluation sets: .22 to .41 under the shipped means; with eight nodes of the space .08 to .10
-    blended and .10 to .11 by those eight alone; with one node .18 to .31, and .50 alone.
-
-    Args:
-        prior: The embedder's own means.
-        rows: float32[n, d], unit length.
-        scripts: The dominant script of each row's text.
-
-    Returns:
-        Means for the scripts of the rows and of the prior; the version changes with the rows.
-    """
-    by_script = dict(prior.by_script)
-    for script in sorted(set(scripts)):
-        chosen = np.fromiter((each == script for each in scripts), bool, len(scripts))
-        start = prior.by_script.get(script, prior.by_script.get(""))
-        total = rows[chosen].sum(axis=0, dtype=np.float32)
-        weight = int(chosen.sum())
-        if start is not None:
-            total, weight = total + _PRIOR_ROWS * start, weight + _PRIOR_ROWS
-        by_script[script] = total / weight
-    return Means(version_of(by_script), by_script)
 
 
 def version_of(by_script: Mapping[str, FloatVector]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringwood.embed.base import Anchors, Embedder, FloatRows, FloatVector, Means
-from ringwood.embed.calibration import calibrate, centre
+from ringwood.embed.calibration import OFF, UNCENTRED, calibrate, centre
 
 TEMPLATE = "ctx1"
 """Version of the text that is embedded for a node: see `write/template.py`."""
@@ -22,13 +22,15 @@ class Meaning:
     """Turns texts into vectors."""
     means: Means
     """Subtracted before comparing."""
-    anchors: Anchors | None
-    """Map of centred cosines to 0..1; None: raw cosines are used as they are."""
+    anchors: Anchors
+    """Map of centred cosines to 0..1."""
 
     @classmethod
     def of(cls, embedder: Embedder, *, calibrated: bool = True) -> Meaning:
-        """Take the embedder's own means and anchors."""
-        return cls(embedder, embedder.means, embedder.anchors if calibrated else None)
+        """Take the embedder's own means and anchors, or with `calibrated=False` raw cosines."""
+        if not calibrated:
+            return cls(embedder, UNCENTRED, OFF)
+        return cls(embedder, embedder.means, embedder.anchors)
 
     @property
     def identity(self) -> str:
@@ -39,10 +41,8 @@ class Meaning:
         """Subtract each row's script mean. Rows unit length."""
         return centre(rows, scripts, self.means)
 
-    def similarity(self, raw: float, centred: float) -> float:
-        """Return the calibrated similarity of a pair, 0..1, from its two cosines."""
-        if self.anchors is None:
-            return min(1.0, max(0.0, raw))
+    def similarity(self, centred: float) -> float:
+        """Return the calibrated similarity of a pair, 0..1, from its centred cosine."""
         return float(calibrate(centred, self.anchors))
 
     def to_others(
@@ -79,7 +79,5 @@ class Meaning:
 
     def _table(self, rows: FloatRows, scripts: Sequence[str], left: slice) -> FloatRows:
         """Compare the rows of a slice with all rows: float32[slice, n]."""
-        if self.anchors is None:
-            return np.asarray(np.clip(rows[left] @ rows.T, 0.0, 1.0), dtype=np.float32)
         centred = self.centre(rows, scripts)
         return np.asarray(calibrate(centred[left] @ centred.T, self.anchors), dtype=np.float32)

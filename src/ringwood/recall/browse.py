@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError
 from ringwood.types import GLOBAL, Document, Edge, Node, address_of
+
+_ID = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def find_document(
     found = None
     if source is not None:
         found = reader.document_by_source(space, source)
-    elif identity is not None and identity.isascii() and identity.isdigit():
+    elif identity is not None and _ID.fullmatch(identity):
         found = reader.document(int(identity))
     if found is None:
         wanted = f"id {identity}" if source is None else f"source {source}"
@@ -144,15 +147,15 @@ def tree(reader: Reader, wanted: str | None, space: str, depth: int) -> Iterator
             starts = [each for name in spaces for each in _documents_below(reader, name, path)]
             if not starts:
                 raise
-    waiting = [(0, identity) for identity in reversed(starts)]
-    while waiting:
-        level, identity = waiting.pop()
-        node = reader.nodes([identity])[identity]
-        document = reader.documents([node.document])[node.document]
-        yield TreeLine(level, node, document.space)
-        if level + 1 < depth:
-            below = reader.children(identity)
-            waiting += [(level + 1, child.id) for child in reversed(below)]
+    for start in starts:
+        top = reader.nodes([start])[start]
+        document = reader.documents([top.document])[top.document]
+        levels = {top.id: 0}
+        for node in reader.nodes_of(top.document):
+            if node.parent in levels and node.id != top.id:
+                levels[node.id] = levels[node.parent] + 1
+            if levels.get(node.id, depth) < depth:
+                yield TreeLine(levels[node.id], node, document.space)
 
 
 def _documents_below(reader: Reader, space: str, folder: str) -> list[int]:

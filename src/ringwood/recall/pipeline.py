@@ -30,7 +30,7 @@ from ringwood.recall.spread import SpreadOptions
 from ringwood.text.terms import dominant_script, query_terms
 from ringwood.types import GLOBAL, Hit, Recall
 
-AS_OF_NOTE = "Edges, access counts and vectors are today's, also as of an earlier day."
+AS_OF_NOTE = "Texts, edges, access counts and vectors are today's, also as of an earlier day."
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _query_vector(
 def _calibrated(meaning: Meaning | None) -> Callable[[Cosine], float]:
     if meaning is None:
         return lambda cosine: cosine.raw
-    return lambda cosine: meaning.similarity(cosine.raw, cosine.centred)
+    return lambda cosine: meaning.similarity(cosine.centred)
 
 
 def _until(

@@ -140,6 +140,10 @@ def _walk(root: Path) -> Iterator[NoteFile | Skipped]:
         for path in files:
             if path.name.startswith(".") or _ignored(path, root, rules, is_folder=False):
                 continue
+            if path.is_symlink() and not _real(path).is_relative_to(_real(root)):
+                # What a stranger's folder points at is not what a person asked to import.
+                yield Skipped(str(path), "a link that leads out of the folder")
+                continue
             if path.suffix.lower() not in ENDINGS:
                 yield Skipped(str(path), f"not a note ({path.suffix or 'no ending'})")
                 continue

@@ -170,16 +170,22 @@ class Worker:
         if not self._lease.try_acquire():
             return _Round(tried=False, again_s=self._task.worker.lease_s)
         try:
+            self._mirror_all()
             well = self._task.meaning is None or self._embed_all(self._task.meaning)
-            if self._task.mirror.enabled:
-                while mirror.refresh(self._task.engine, self._task.mirror_root, limit=100):
-                    self._check_stop()
+            self._mirror_all()
         finally:
             self._lease.release()
         if not well:
             return _Round(again_s=self._task.worker.retry_s)
         self._errors.clear()
         return _Round()
+
+    def _mirror_all(self) -> None:
+        """Write the files that are to come: before the embedding, which may take hours."""
+        while self._task.mirror.enabled and mirror.refresh(
+            self._task.engine, self._task.mirror_root, limit=100
+        ):
+            self._check_stop()
 
     def _embed_all(self, meaning: Meaning) -> bool:
         """Embed what is pending, then what failed before; False when something failed again."""
@@ -205,6 +211,7 @@ class Worker:
             if not waiting:
                 return
             yield from waiting
+            self._mirror_all()  # of what was stored meanwhile
 
     def _embed(self, meaning: Meaning, document: Document) -> bool:
         """Embed one document; False, and marked as failed, when the embedder could not."""

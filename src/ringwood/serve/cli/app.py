@@ -52,6 +52,7 @@ class Session:
 
     def memory(self) -> Memory:
         """Open the memory that the options name, in the space of the working directory."""
+        logging.getLogger("ringwood").addHandler(logging.NullHandler())  # else Python prints it
         if self.debug:
             logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
         # Only now: numpy and the engine cost ten times what the help of a command does.
