@@ -18,6 +18,7 @@ def candidate(
     kind: Kind = "paragraph",
     parent: int | None = None,
     evidence: float = 1.0,
+    path: str = "",
 ) -> Candidate:
     """Make a candidate with one term."""
     node = Node(
@@ -27,7 +28,7 @@ def candidate(
         order=identity,
         kind=kind,
         title=f"n{identity}",
-        path=f"/d/n{identity}",
+        path=path or f"/d/n{identity}",
         span=(0, 1),
         own=(0, 1),
         text=text or f"text {identity}",

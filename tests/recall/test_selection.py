@@ -75,6 +75,17 @@ def test_code_that_no_section_text_holds_is_returned_beside_its_section() -> Non
     assert len(standing(diversify([section, code], apart, DiversityOptions()))) == 2
 
 
+def test_a_bare_title_is_not_returned_beside_what_stands_below_it() -> None:
+    below = candidate(6, 0.9, path="/d/a/b")
+    title = candidate(5, 0.5, kind="section", path="/d/a", text="n5")
+    said = candidate(7, 0.4, kind="section", path="/d/a", text="n7\nand words of its own")
+    other = candidate(8, 0.3, kind="section", path="/d/a-", text="n8")
+
+    walked = diversify([below, title, said, other], apart, DiversityOptions())
+
+    assert [each.node.id for each in standing(walked)] == [6, 7, 8]
+
+
 def test_a_subsection_is_no_paragraph_of_its_section() -> None:
     section = candidate(5, 0.9, kind="section")
     below = candidate(6, 0.5, kind="section", parent=5)

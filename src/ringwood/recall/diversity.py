@@ -57,12 +57,21 @@ def _repeats(
         return f"its section {better.node.path} is returned"
     if _is_paragraph_of(better, candidate):
         return f"its own paragraph {better.node.path} is returned"
+    if _is_title_above(candidate, better):
+        return f"only a title, and {better.node.path} below it is returned"
     if candidate.node.text == better.node.text:
         return f"same text as {better.node.path}"
     alike = similarity(candidate.node.id, better.node.id)
     if alike is not None and alike >= options.threshold:
         return f"similarity {alike:.3f} to {better.node.path}"
     return ""
+
+
+def _is_title_above(candidate: Candidate, below: Candidate) -> bool:
+    """Say whether a candidate is a bare heading somewhere above another."""
+    return candidate.node.text == candidate.node.title and below.node.path.startswith(
+        candidate.node.path + "/"
+    )
 
 
 def _is_paragraph_of(candidate: Candidate, section: Candidate) -> bool:

@@ -135,6 +135,8 @@ def stats_command(session: Session, /) -> int:
     for tier, held in described["tiers"].items():
         line = "  ".join(f"{name} {held[name]}" for name in counts)
         output.answer(f"  {tier:<5} {line}  {held['bytes'] / 1e6:.1f} MB")
+    for tier in described["missing_tiers"]:
+        output.answer(f"  {tier:<5} cannot be opened: what it holds is not searched")
     waiting = {state: n for state, n in described["states"].items() if n and state != "ready"}
     for state, number in waiting.items():
         output.answer(f"{state:<9} {output.counted(number, 'document')}{_STATES.get(state, '')}")
