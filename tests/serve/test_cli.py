@@ -377,3 +377,19 @@ def test_the_space_is_that_of_the_repository_and_recall_looks_nowhere_else(
     assert (same[0], same[1]["space"]) == (0, "app")
     assert (apart[0], apart[1]["space"]) == (1, "app~2")
     assert second[1]["address"].startswith("app~2:/")
+
+
+def test_an_old_address_says_where_its_node_went(
+    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.md"
+    for title in ("One", "Two"):
+        file.write_text(f"# {title}\n\nThe same text below.", "utf-8")
+        call("store", str(file), "--source", "k")
+
+    code = run(["show", "/one", "--home", str(tmp_path / "home"), "--space", "s"])
+
+    told = capsys.readouterr()
+    assert code == 0
+    assert "/one went to /two" in told.err
+    assert "# Two" in told.out

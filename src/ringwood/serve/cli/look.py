@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringwood import config, home
+from ringwood.recall.browse import split_address
 from ringwood.recall.report import stamp
 from ringwood.serve.cli import output
 from ringwood.serve.cli.app import Session, options
@@ -34,6 +35,9 @@ def show_command(session: Session, /, address: str) -> int:
     """Show what lies at an address: its exact text, what is above, below and beside it."""
     with session.memory() as memory:
         view = memory.read(address)
+    _, path = split_address(address, view.document.space)
+    if path != view.node.path:
+        session.say(f"{path} went to {view.node.path}")
     if session.json:
         output.json_object(_view_json(view))
         return 0
