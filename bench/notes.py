@@ -79,7 +79,7 @@ def _run(home: Path, paths: list[Path], embedder: str) -> dict[str, Any]:
         "nodes": sum(each.nodes for each in totals.tiers.values()),
         "vectors": sum(each.vectors for each in totals.tiers.values()),
         "edges": sum(each.edges for each in totals.tiers.values()),
-        "bytes": sum(each.bytes for each in totals.tiers.values()),
+        "bytes": sum(each.bytes - each.wal_bytes for each in totals.tiers.values()),
         "text_bytes": sum(Path(each).stat().st_size for each in files),
         "unresolved_addresses": unresolved,
         "second_run": _second(second),
