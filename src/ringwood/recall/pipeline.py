@@ -84,7 +84,8 @@ def recall(
     """
     lap = _Stopwatch()
     notes: list[str] = []
-    query = _query_vector(meaning, request, notes)
+    script = dominant_script(request.query)
+    query = _query_vector(meaning, request, script, notes)
     lap("embed")
     with engine.reading() as reader:
         notes += [
@@ -108,7 +109,7 @@ def recall(
                 options.spread,
                 options.priors,
                 options.floor,
-                dominant_script(request.query),
+                script,
             ),
         )
         lap("score")
@@ -141,7 +142,7 @@ def _standing_of(reader: Reader, spaces: Sequence[str], query: VectorQuery | Non
 
 
 def _query_vector(
-    meaning: Meaning | None, request: Request, notes: list[str]
+    meaning: Meaning | None, request: Request, script: str, notes: list[str]
 ) -> VectorQuery | None:
     """Embed the query; None, with a note, when no vector is to be had in time."""
     if meaning is None or not request.query.strip():
@@ -151,7 +152,7 @@ def _query_vector(
     except EmbedderError as error:
         notes.append(f"Recall by words only: {error.message}")
         return None
-    centred = meaning.centre(raw[None, :], [dominant_script(request.query)])[0]
+    centred = meaning.centre(raw[None, :], [script])[0]
     return VectorQuery(
         embedder=meaning.identity,
         raw=raw,

@@ -149,7 +149,7 @@ def ingest(engine: Engine, drafts: Sequence[Draft], intake: Intake) -> tuple[Ing
         )
     outcomes: list[Ingested] = []
     moved_up: list[Document] = []
-    taken: dict[tuple[str, str], int] = {}
+    taken: set[tuple[str, str]] = set()  # paths given in this transaction, which no reader sees
     with engine.writing() as writer, engine.reading() as reader:
         for draft, each in zip(drafts, prepared, strict=True):
             current = each if _holds(reader, each) else _prepare(reader, draft, intake)
@@ -187,7 +187,7 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
         )
         prepared = _parse(reader, draft, text, old, intake)
         if prepared is not None:
-            _write(writer, reader, prepared, {}, intake)
+            _write(writer, reader, prepared, set(), intake)
             writer.drop_history(document)
             writer.purge_log([document])
     _leave_older_tiers(engine, [old])
@@ -294,7 +294,7 @@ def _write(
     writer: Writer,
     reader: Reader,
     prepared: _Prepared,
-    taken: dict[tuple[str, str], int],
+    taken: set[tuple[str, str]],
     intake: Intake,
 ) -> Ingested:
     """Give ids and paths, and write the document with its nodes and words."""
@@ -307,15 +307,16 @@ def _write(
     ids = [next(fresh) if identity is None else identity for identity in carried]
     document_id = old.id if old else first_document
 
+    own = {node.path for node in prepared.old_nodes}
+
     def is_free(path: str) -> bool:
-        owner = taken.get((draft.space, path))
-        if owner is None and (node := reader.resolve(draft.space, path)) is not None:
-            owner = reader.nodes([node])[node].document
-        return owner is None or owner == document_id
+        if (draft.space, path) in taken:
+            return False
+        return path in own or reader.resolve(draft.space, path) is None
 
     wanted = draft.path or f"{draft.folder}/{parsed.slug}"
     paths = assign_paths(wanted, [node.path for node in parsed.nodes], is_free)
-    taken.update(((draft.space, path), document_id) for path in paths)
+    taken.update((draft.space, path) for path in paths)
     known_since = old.created_at if old else draft.fallback_at
     created_at = draft.created_at or parsed.created or known_since or intake.now
     document = Document(

@@ -172,7 +172,6 @@ class Worker:
         try:
             self._mirror_all()
             well = self._task.meaning is None or self._embed_all(self._task.meaning)
-            self._mirror_all()
         finally:
             self._lease.release()
         if not well:
