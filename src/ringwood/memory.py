@@ -18,6 +18,7 @@ from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
 from ringwood.engine.base import Totals
 from ringwood.errors import AddressError, UsageError
+from ringwood.names import GLOBAL
 from ringwood.open_home import OpenHome
 from ringwood.recall import browse
 from ringwood.recall.browse import NodeView, TreeLine
@@ -26,7 +27,7 @@ from ringwood.recall.pipeline import Request, recall
 from ringwood.recall.usage import LOG_KEEP, Use, unpack
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
-from ringwood.types import GLOBAL, Actor, Document, Recall, Receipt
+from ringwood.types import Actor, Document, Recall, Receipt
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
 from ringwood.write.ingest import Draft, ingest

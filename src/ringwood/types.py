@@ -28,9 +28,6 @@ State = Literal["pending", "ready", "failed"]
 Hop = Literal["direct", "parent", "similar"]
 """How a node came to be a hit: found itself, or as the parent or neighbour of one that was."""
 
-GLOBAL = "global"
-"""The space that every recall looks in besides its own."""
-
 Span = tuple[int, int]
 """Half-open range `[start, end)` of code points of a document's stored text."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringwood.capture.space import free_name, space_key, space_slug
-from ringwood.types import GLOBAL
+from ringwood.names import GLOBAL
 
 
 def git(folder: Path, *arguments: str) -> None:

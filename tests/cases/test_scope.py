@@ -15,7 +15,7 @@ from tests.cases.commands import Command
 
 from ringwood.errors import AddressError
 from ringwood.memory import Memory
-from ringwood.types import GLOBAL
+from ringwood.names import GLOBAL
 
 SECRET = "The aardvark budget is nine thousand for the autumn."
 OURS = "The garden budget is forty for the spring."

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
+from tests.scaling import grows_at_most
 
 from ringwood.parse.tree import parse_document
 
@@ -66,12 +66,7 @@ def test_a_hostile_text_gives_a_tree(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_four_times_the_text_costs_at_most_five_times_as_much(name: str) -> None:
-    small = cpu_seconds(HOSTILE[name](256_000))
-    large = cpu_seconds(HOSTILE[name](1_000_000))
-    assert large <= 5 * small + 0.3  # the addend for what is over within milliseconds
+    def run(length: int) -> None:
+        parse_document(HOSTILE[name](length))
 
-
-def cpu_seconds(text: str) -> float:
-    start = time.process_time()
-    parse_document(text)
-    return time.process_time() - start
+    assert grows_at_most(run, 256_000, 1_000_000, times=5)

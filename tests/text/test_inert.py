@@ -10,7 +10,6 @@ import html
 import itertools
 import random
 import re
-import time
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +17,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scaling import grows_at_most
 
 from ringwood.text.echo import FRAME_TAG
 from ringwood.text.inert import inert
@@ -238,12 +238,10 @@ def test_attributes_may_be_of_any_length() -> None:
     ["<user>", "<", "&lt;", "&amp;", "<system ", "[inst]", "\nHuman:", "<|", "|", "#", "&#38;"],
 )
 def test_time_grows_with_the_length_of_hostile_text_and_not_with_its_square(unit: str) -> None:
-    def seconds(length: int) -> float:
-        begun = time.process_time()
+    def run(length: int) -> None:
         inert("<system " + unit * (length // len(unit)))
-        return time.process_time() - begun
 
-    assert seconds(200_000) < 24 * seconds(25_000) + 0.05  # a square would be 64
+    assert grows_at_most(run, 25_000, 200_000, times=24)  # a square would be 64
 
 
 @pytest.mark.parametrize("prefix", ["", "\n\n", "text\n", "> ", "  ", "**", "### ", "\r", "\u2028"])

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Container
 from itertools import chain, count
 
-from ringwood.types import GLOBAL
+from ringwood.names import GLOBAL
 
 
 def space_key(directory: str) -> str | None:

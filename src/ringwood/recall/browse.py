@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError
-from ringwood.types import GLOBAL, Document, Edge, Node, address_of
+from ringwood.names import GLOBAL
+from ringwood.types import Document, Edge, Node, address_of
 
 _ID = re.compile(r"[0-9]{1,18}")
 

@@ -16,6 +16,7 @@ from time import perf_counter
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Cosine, Engine, Reader, VectorQuery
 from ringwood.errors import EmbedderError
+from ringwood.names import GLOBAL
 from ringwood.recall import frame
 from ringwood.recall.budget import Budget, spend
 from ringwood.recall.candidates import CandidateOptions, gather
@@ -28,7 +29,7 @@ from ringwood.recall.priors import PriorOptions
 from ringwood.recall.scoring import ScoreOptions, score
 from ringwood.recall.spread import SpreadOptions
 from ringwood.text.terms import dominant_script, query_terms
-from ringwood.types import GLOBAL, Hit, Recall
+from ringwood.types import Hit, Recall
 
 AS_OF_NOTE = "Texts, edges, access counts and vectors are today's, also as of an earlier day."
 
