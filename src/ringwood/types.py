@@ -103,6 +103,18 @@ class Node:
     """Number of distinct index terms: the length in BM25."""
     access: int = 0
     """How often it was returned or injected."""
+    actor: Actor | None = None
+    """Who said it, in an exchange; None: its document's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one of the two in an exchange said before the other did."""
+
+    actor: Actor
+    """Who."""
+    text: str
+    """What."""
 
 
 @dataclass(frozen=True, slots=True)

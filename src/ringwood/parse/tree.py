@@ -1,8 +1,9 @@
 """From a text to the tree of its nodes. Pure: no file, no clock, no model.
 
-`parse_document` is the way in. Front matter is read first, then the block structure; headings,
-numbered ones included, become sections; items and quotes become nodes that hold nodes; all else
-becomes leaves. Then names are given, from the root down.
+`parse_document` is the way in, `parse_exchange` that of what two said to each other.
+Front matter is read first, then the block structure; headings, also numbered ones, become sections;
+items and quotes become nodes that hold nodes; all else becomes leaves. Then names are given, from
+the root down.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ringwood.parse.blocks import Block, BlockKind, parse_blocks
+from ringwood.parse.exchange import TurnSpan, shifted, turn_spans
 from ringwood.parse.frontmatter import read_front_matter
 from ringwood.parse.leaves import Piece, leaf_pieces, leaf_text
 from ringwood.parse.outline import number_sections
 from ringwood.parse.paths import UNTITLED, Paths, first_words, one_line, plain, slug
 from ringwood.text.sentences import clip
-from ringwood.types import Kind, Span
+from ringwood.types import Actor, Kind, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class ParsedNode:
     text: str
     """What is indexed and shown: markers stripped, inline markup as written. Of a section and of
     the root: title and direct paragraphs."""
+    actor: Actor | None = None
+    """Who said it, in an exchange; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ class _Draft:
     text: str
     start: int
     end: int
+    actor: Actor | None = None
 
 
 def parse_document(
@@ -150,6 +155,35 @@ def parse_document(
     )
 
 
+def parse_exchange(
+    text: str, *, title: str | None = None, options: ParseOptions = DEFAULTS
+) -> ParsedDocument:
+    """Cut an exchange into the tree of its nodes: a section for each turn, what was said below it.
+
+    The title is `title`, else the first words that were said. A text that does not begin with a
+    turn is read as any other. Everything else as `parse_document`.
+    """
+    turns = turn_spans(text)
+    if not turns:
+        return parse_document(text, title=title, options=options)
+    tree = _Tree(text, options)
+    tree.add_root(0, None)
+    for turn in turns:
+        start, end = turn.said
+        said = text[start:end]
+        blocks = [_bounded(block) for block in parse_blocks(said, max_depth=options.max_depth)]
+        tree.add_turn(turn, list(shifted(number_sections(said, blocks), start)))
+    name = one_line(title or "") or tree.first_words() or UNTITLED
+    name = clip(name, MAX_TITLE_CHARS)
+    return ParsedDocument(
+        title=name,
+        slug=slug(name, options.max_slug_chars),
+        created=None,
+        meta={},
+        nodes=tuple(tree.nodes(name, {})),
+    )
+
+
 def _bounded(block: Block) -> Block:
     """Take the level, and so the section, from a heading that is no title."""
     return replace(block, level=0) if len(block.title) > MAX_TITLE_CHARS else block
@@ -183,13 +217,35 @@ class _Tree:
 
     def add_blocks(self, blocks: list[Block]) -> None:
         """Hang the top-level blocks, and all they hold, below the sections they stand in."""
+        self._add_all(blocks)
+        self._close_sections(0, len(self._text))
+
+    def _add_all(self, blocks: list[Block]) -> None:
         for block in blocks:
             if block.level:
                 self._close_sections(block.level, block.span[0])
                 self._add_section(block, self._section())
             else:
                 self._add_block(block, self._section())
-        self._close_sections(0, len(self._text))
+
+    def add_turn(self, turn: TurnSpan, blocks: list[Block]) -> None:
+        """Open a section for a turn, which no heading in it can close, and hang its blocks below.
+
+        Ends where the blocks end: what follows begins a turn of its own.
+        """
+        self._close_sections(0, turn.fence[0])
+        begun = len(self.drafts)
+        self._sections.append((0, begun))
+        name = turn.actor.capitalize()
+        self._add("section", 0, Piece(turn.fence, name), name)
+        self._add_all(blocks)
+        self._close_sections(0, turn.said[1])
+        for draft in self.drafts[begun:]:
+            draft.actor = turn.actor
+
+    def first_words(self) -> str:
+        """Return the title of the first node that is no turn; empty when there is none."""
+        return next((each.title for each in self.drafts if each.parent > 0 and each.title), "")
 
     def _add_section(self, heading: Block, parent: int) -> None:
         self._sections.append((heading.level, len(self.drafts)))
@@ -269,6 +325,7 @@ class _Tree:
                 span=(draft.start, draft.end),
                 own=draft.own,
                 text=draft.text,
+                actor=draft.actor,
             )
 
     def _finish_texts(self, title: str, meta: Mapping[str, str]) -> None:

@@ -57,7 +57,7 @@ def to_hit(candidate: Candidate, place: Surroundings, max_node_chars: int) -> Hi
         title_path=" › ".join(clip(each.title, TITLE_CHARS) for each in place.above),
         text=clip(node.text, max_node_chars),
         kind=node.kind,
-        actor=document.actor,
+        actor=node.actor or document.actor,
         tier=document.tier,
         created_at=document.created_at,
         score=candidate.score,

@@ -14,7 +14,13 @@ from datetime import datetime
 from typing import Literal
 
 from ringwood.engine.base import Engine, NodeWrite, Reader, Writer
-from ringwood.parse.tree import ParsedDocument, ParsedNode, ParseOptions, parse_document
+from ringwood.parse.tree import (
+    ParsedDocument,
+    ParsedNode,
+    ParseOptions,
+    parse_document,
+    parse_exchange,
+)
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.text.terms import dominant_script, index_terms
@@ -55,6 +61,8 @@ class Draft:
     """When nothing better is known: a file's mtime."""
     repaired: int = 0
     """Characters that were replaced before it became text."""
+    exchange: bool = False
+    """Whether its turns say who wrote what: `parse/exchange.py`."""
 
 
 Outcome = Literal["new", "changed", "existing", "forgotten"]
@@ -172,19 +180,20 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
         if old is None:
             return
         text = reader.text_of(document)
-        title = parse_document(text, stem=old.title, options=intake.parse).title
         draft = Draft(
             text=text,
             space=old.space,
             actor=old.actor,
-            title=None if title == old.title else old.title,
             stem=old.title,
             path=old.path,
             source=old.source,
             replaces=old.id,
             created_at=old.created_at,
             fallback_at=old.changed_at,
+            exchange=any(node.actor for node in reader.nodes_of(document)),
         )
+        if _tree(draft, text, intake).title != old.title:
+            draft = replace(draft, title=old.title)
         prepared = _parse(reader, draft, text, old, intake)
         if prepared is not None:
             _write(writer, reader, prepared, set(), intake)
@@ -227,7 +236,7 @@ def _parse(
     reader: Reader, draft: Draft, text: str, old: Document | None, intake: Intake
 ) -> _Prepared | None:
     """Parse a text without what was forgotten of it; None when that is all of it."""
-    parsed = parse_document(text, title=draft.title, stem=draft.stem, options=intake.parse)
+    parsed = _tree(draft, text, intake)
     spans = [node.span for node in parsed.nodes]
     hashes = [text_hash(text[start:end], draft.source) for start, end in spans]
     sources = [] if draft.source is None else [source_hash(draft.source)]
@@ -238,7 +247,7 @@ def _parse(
         gone = [span for span, each in zip(spans, hashes, strict=True) if each in forgotten]
         if gone:
             text = cut(text, gone)
-            parsed = parse_document(text, title=draft.title, stem=draft.stem, options=intake.parse)
+            parsed = _tree(draft, text, intake)
     return _Prepared(
         draft=draft,
         text=text,
@@ -249,6 +258,12 @@ def _parse(
         hashes=(*hashes, *sources),
         forgotten=forgotten,
     )
+
+
+def _tree(draft: Draft, text: str, intake: Intake) -> ParsedDocument:
+    if draft.exchange:
+        return parse_exchange(text, title=draft.title, options=intake.parse)
+    return parse_document(text, title=draft.title, stem=draft.stem, options=intake.parse)
 
 
 def _stored_before(reader: Reader, draft: Draft, digest: str) -> Document | None:
@@ -375,6 +390,7 @@ def _node_writes(
             script=dominant_script(each.text),
             length=len(terms),
             access=access.get(identity, 0),
+            actor=each.actor,
         )
         writes.append(NodeWrite(node, terms))
     return writes

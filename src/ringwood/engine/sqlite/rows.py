@@ -81,7 +81,7 @@ def document_of(row: Row) -> Document:
 def node_of(row: Row, texts: Mapping[int, str]) -> Node:
     """Read the columns of a node; where it keeps no text of its own, `texts` has its document's."""
     (number, document, parent, position, kind, title, path) = row[:7]
-    (start, end, own_start, own_end, script, length, access, text) = row[7:]
+    (start, end, own_start, own_end, script, length, access, actor, text) = row[7:]
     if text is None:
         text = texts[document][own_start:own_end]
     return Node(
@@ -98,6 +98,7 @@ def node_of(row: Row, texts: Mapping[int, str]) -> Node:
         script=script,
         length=length,
         access=access,
+        actor=actor,
     )
 
 
@@ -120,6 +121,7 @@ def row_of_node(node: Node, space: int, document_text: str) -> Row:
         node.script,
         node.length,
         node.access,
+        node.actor,
         None if same else node.text,
     )
 

@@ -175,7 +175,13 @@ CREATE INDEX recalled_by_recall ON recalled (recall);
 PRAGMA user_version = 1;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_ACTORS = """
+ALTER TABLE nodes ADD COLUMN actor TEXT;  -- who said it, in an exchange; NULL: the document's
+
+PRAGMA user_version = 2;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS)
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 
 VIEWS = """

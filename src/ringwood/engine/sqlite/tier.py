@@ -60,8 +60,8 @@ FROM nodes WHERE document = ?"""
 _DELETE_NODES = "DELETE FROM nodes WHERE document = ?"
 _ADD_NODE = """
 INSERT INTO nodes (id, document, space, parent, position, kind, title, path, span_start, span_end,
-    own_start, own_end, script, length, access, text)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    own_start, own_end, script, length, access, actor, text)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _COUNT_ACCESS = """
 UPDATE nodes SET access = access + 1 WHERE id IN carray(?)"""
 _NODES_PRESENT = """

@@ -56,7 +56,7 @@ SELECT text FROM all_versions WHERE document = ? AND until > ? ORDER BY until LI
 
 _NODE = """
 SELECT id, document, parent, position, kind, title, path, span_start, span_end, own_start,
-    own_end, script, length, access, text
+    own_end, script, length, access, actor, text
 FROM all_nodes"""
 _NODES = _NODE + " WHERE id IN carray(?)"
 _NODES_OF = _NODE + " WHERE document = ? ORDER BY position"
