@@ -21,7 +21,7 @@ from ringwood.errors import AddressError, UsageError
 from ringwood.names import GLOBAL
 from ringwood.open_home import OpenHome
 from ringwood.recall import browse
-from ringwood.recall.browse import NodeView, TreeLine
+from ringwood.recall.browse import NodeView, Reach, TreeLine
 from ringwood.recall.budget import Budget
 from ringwood.recall.pipeline import Request, recall
 from ringwood.recall.usage import LOG_KEEP, Use, unpack
@@ -361,14 +361,14 @@ class Memory:
         with engine.writing() as writer:
             return writer.register_space(key, space_slug(key))
 
-    def read(self, address: str) -> NodeView:
+    def read(self, address: str, *, reach: Reach = "home") -> NodeView:
         """Fetch the node at an address with its surroundings.
 
         Raises:
-            AddressError: when nothing has this address.
+            AddressError: when nothing within reach has this address.
         """
         with self._opened.engine().reading() as reader:
-            return browse.view(reader, address, self.space)
+            return browse.view(reader, address, self.space, reach)
 
     def tree(self, address: str | None = None, *, depth: int = 2) -> list[TreeLine]:
         """Walk a subtree, or all documents of the space.
@@ -417,6 +417,7 @@ class Memory:
         document: str | None = None,
         source: str | None = None,
         space: str | None = None,
+        reach: Reach = "home",
         dry_run: bool = False,
     ) -> Forgotten:
         """Remove a text with all that was derived from it, for good.
@@ -426,6 +427,7 @@ class Memory:
             document: a document by id.
             source: a document by source key.
             space: everything in a space.
+            reach: how far an address may lead.
             dry_run: remove nothing, only say what would go.
 
         Raises:
@@ -441,7 +443,7 @@ class Memory:
         erasure = self._opened.erasure(dry_run=dry_run)
         with erasure.engine.reading() as reader:
             if address is not None:
-                node = browse.resolve(reader, address, self.space)
+                node = browse.resolve(reader, address, self.space, reach)
             elif space is not None:
                 documents = list(reader.roots(space))
                 if not documents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError
@@ -12,6 +13,10 @@ from ringwood.names import GLOBAL
 from ringwood.types import Document, Edge, Node, address_of
 
 _ID = re.compile(r"[0-9]{1,18}")
+
+Reach = Literal["home", "recall", "space"]
+"""How far an address may lead: into any space of the home, into those that recall looks in, or
+into the memory's own only. What lies beyond answers as if nothing were there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,15 @@ def is_space_name(name: str) -> bool:
     return name.isprintable() and split_address(address_of(name, "/x"), GLOBAL) == ((name,), "/x")
 
 
-def resolve(reader: Reader, wanted: str, space: str) -> Node:
+def resolve(reader: Reader, wanted: str, space: str, reach: Reach = "home") -> Node:
     """Find the node at an address; an old address leads to where its node went.
 
     Raises:
-        AddressError: when there is none, or none any more.
+        AddressError: when there is none within reach, or none any more.
     """
-    spaces, path = split_address(wanted, space)
+    named, path = split_address(wanted, space)
+    open_to = {"home": named, "recall": (space, GLOBAL), "space": (space,)}[reach]
+    spaces = [each for each in named if each in open_to]
     for each in spaces:
         identity = reader.resolve(each, path)
         if identity is not None:
@@ -84,7 +91,7 @@ def resolve(reader: Reader, wanted: str, space: str) -> Node:
             mend="ringwood tree shows what there is",
         )
     raise AddressError(
-        f"Nothing has the address {path} in {' or '.join(spaces)}.",
+        f"Nothing has the address {path} in {' or '.join(spaces or named)}.",
         mend="ringwood tree shows what there is",
     )
 
@@ -108,13 +115,13 @@ def find_document(
     return found
 
 
-def view(reader: Reader, wanted: str, space: str) -> NodeView:
+def view(reader: Reader, wanted: str, space: str, reach: Reach = "home") -> NodeView:
     """Fetch a node with its surroundings.
 
     Raises:
-        AddressError: when nothing has this address.
+        AddressError: when nothing within reach has this address.
     """
-    node = resolve(reader, wanted, space)
+    node = resolve(reader, wanted, space, reach)
     document = reader.documents([node.document])[node.document]
     start, end = node.span
     edges = sorted(reader.edges([node.id]), key=lambda edge: (-edge.weight, edge.target))

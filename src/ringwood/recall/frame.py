@@ -30,8 +30,12 @@ def render(hits: Sequence[Hit], nonce: str) -> str:
     """
     if not hits:
         return ""
-    body = "\n".join(_entry(hit, number) for number, hit in enumerate(hits, start=1))
-    return f"{_opening(nonce)}{inert(body)}{_closing(nonce)}"
+    return enclose("\n".join(_entry(hit, at) for at, hit in enumerate(hits, start=1)), nonce)
+
+
+def enclose(text: str, nonce: str) -> str:
+    """Write the block around one text of the memory, as `render` does around hits."""
+    return f"{_opening(nonce)}{inert(text)}{_closing(nonce)}"
 
 
 def overhead(nonce: str) -> int:
