@@ -5,6 +5,7 @@ A home is one directory:
     <home>/memory.db, memory-warm.db, memory-cold.db   the three tiers
     <home>/mirror/                                      Markdown for people and git
     <home>/config.toml                                  settings
+    <home>/sessions/                                    what a conversation was handed, by id
 """
 
 from __future__ import annotations
@@ -18,6 +19,13 @@ HOT_FILE = "memory.db"
 CONFIG_FILE = "config.toml"
 MIRROR_FOLDER = "mirror"
 EMBEDDING_LOCK = "embedding.lock"
+RESIDENT_LOCK = "resident.lock"
+RESIDENT_SOCKET = "resident.sock"
+LOG_FOLDER = "logs"
+BRIEF_FOLDER = "brief"
+
+_LONGEST_SOCKET = 100  # bytes of a path that every system's sockets take; the shortest limit is 104
+SESSIONS_FOLDER = "sessions"
 
 
 def locate(argument: str | None = None) -> str:
@@ -122,3 +130,52 @@ def write_private(path: str, text: str) -> None:
             f"The file {path} cannot be written: {error.strerror}.",
             mend="free some space or correct the permissions, then try again",
         ) from error
+
+
+def socket_path(home: str) -> str:
+    """Return where the resident process of a home listens: in the home, if its path is short."""
+    inside = os.path.join(home, RESIDENT_SOCKET)
+    if len(os.fsencode(inside)) <= _LONGEST_SOCKET:
+        return inside
+    return os.path.join(f"/tmp/ringwood-{os.getuid()}", f"{_digest(home)}.sock")  # noqa: S108
+
+
+def is_ours_alone(folder: str) -> bool:
+    """Say whether a folder is our own and no other user may enter it."""
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and found.st_mode & 0o170077 == 0o040000
+
+
+def brief_path(home: str, space_key: str | None) -> str:
+    """Return the file that holds what a new session is told of a space."""
+    return os.path.join(home, BRIEF_FOLDER, f"{_digest(space_key or '')}.txt")
+
+
+def drop_briefs(home: str) -> None:
+    """Remove what new sessions would be told: it names texts that may be forgotten by now.
+
+    Raises:
+        StorageError: when a file cannot be removed.
+    """
+    folder = os.path.join(home, BRIEF_FOLDER)
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise StorageError(
+            f"What new sessions are told cannot be removed: {error.strerror}.",
+            mend=f"remove {folder} yourself",
+        ) from error
+
+
+def _digest(text: str) -> str:
+    """Name a text of any length by 32 hex digits."""
+    # Only where it is needed: the first message of a session, and a home with a very long path.
+    from hashlib import blake2b  # noqa: PLC0415
+
+    return blake2b(os.fsencode(text), digest_size=16).hexdigest()

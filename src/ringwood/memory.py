@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,8 +85,9 @@ class Memory:
         self.config = settings.load(self.home)
         self.wait_s = wait_s
         self._named_space = space
-        self._directory = directory
+        self._key = None if directory is None or space is not None else space_key(directory)
         self._opened = OpenHome(self.home, self.config, embedder)
+        self._is_view = False
 
     @classmethod
     def open(
@@ -113,6 +115,25 @@ class Memory:
             UsageError: when a space cannot be called so.
         """
         return cls(home, space=space, embedder=embedder, directory=directory, wait_s=wait_s)
+
+    def within(
+        self, *, space: str | None = None, directory: str | None = None, key: str | None = None
+    ) -> Memory:
+        """Return this memory as seen from another space; all that is open is shared.
+
+        Closing the view does nothing: it lives as long as the memory it came from.
+
+        Args:
+            space: a space by name.
+            directory: a working directory whose space is meant.
+            key: a space by its key, as `capture.space.space_key` gives it. None of the three:
+                `global`.
+        """
+        view = copy(self)
+        view._is_view = True
+        view._named_space = space
+        view._key = key if directory is None else space_key(directory)
+        return view
 
     # -- storing ---------------------------------------------------------------------------------
 
@@ -290,23 +311,50 @@ class Memory:
         """
         if floor is not None and not 0.0 <= floor <= 1.0:
             raise UsageError(f"floor is 0 to 1, not {floor}.", mend="--floor 0.3")
-        engine, choice, forgets = self._opened.engine(), self._opened.choice(), self._opened.forgets
-        options, now = self.config.recall, datetime.now(UTC)
-        request = Request(
+        request = self._request(query, self.config.floor.asked if floor is None else floor)
+        return self._answer(
+            replace(request, as_of=_instant(as_of)), budget, counted=counted and as_of is None
+        )
+
+    def inject(self, query: str, *, session: str, budget: Budget | None = None) -> Recall:
+        """Recall for a conversation that did not ask: surer hits, and none that it holds already.
+
+        Args:
+            query: what the person said.
+            session: `host:session`.
+            budget: upper bounds; the settings' unless given.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+        """
+        sessions = self._opened.sessions
+        request = self._request(query, self.config.floor.injected)
+        answer = self._answer(replace(request, known=sessions.known(session)), budget, counted=True)
+        if answer.hits:
+            sessions.add(session, (int(hit.node) for hit in answer.hits))
+        return answer
+
+    def compacted(self, session: str) -> None:
+        """Note that a host dropped what a conversation held: it may be injected again."""
+        self._opened.sessions.compacted(session, datetime.now(UTC))
+
+    def _request(self, query: str, floor: float) -> Request:
+        return Request(
             query=redact(clean(query)[0])[0],
             space=self.space,
             recall_id=secrets.token_hex(8),
             nonce=secrets.token_hex(8),
-            now=now,
-            floor=options.floor.asked if floor is None else floor,
-            as_of=_instant(as_of),
+            now=datetime.now(UTC),
+            floor=floor,
             query_timeout_s=self.config.embed.query_timeout_s,
         )
-        answer = recall(
-            engine, choice.meaning, request, replace(options, budget=budget or options.budget)
-        )
+
+    def _answer(self, request: Request, budget: Budget | None, *, counted: bool) -> Recall:
+        engine, choice, forgets = self._opened.engine(), self._opened.choice(), self._opened.forgets
+        options = replace(self.config.recall, budget=budget or self.config.budget)
+        answer = recall(engine, choice.meaning, request, options)
         answer = replace(answer, notes=(*choice.notes, *answer.notes))
-        self._opened.keep(Use(answer, now, counted=counted and as_of is None), forgets=forgets)
+        self._opened.keep(Use(answer, request.now, counted=counted), forgets=forgets)
         self._opened.wake()
         return answer
 
@@ -333,7 +381,7 @@ class Memory:
     @property
     def space(self) -> str:
         """The name of the space that texts belong to and are looked for in."""
-        key = self._space_key
+        key = None if self._named_space is not None else self._key
         if key is None:
             return self._named_space or GLOBAL
         if not homes.exists(self.home):
@@ -341,16 +389,9 @@ class Memory:
         with self._opened.engine().reading() as reader:
             return reader.space_of_key(key) or free_name(space_slug(key), reader.spaces())
 
-    @property
-    def _space_key(self) -> str | None:
-        """The key of the working directory's space; None where the space has a name already."""
-        if self._named_space is not None or self._directory is None:
-            return None
-        return space_key(self._directory)
-
     def _writing_space(self) -> str:
         """Return the space to write to, registered under its key."""
-        key = self._space_key
+        key = None if self._named_space is not None else self._key
         if key is None:
             return self.space
         engine = self._opened.engine(create=True)
@@ -472,7 +513,8 @@ class Memory:
 
         Whatever is asked of a closed memory raises `UsageError`.
         """
-        self._opened.close(self.wait_s)
+        if not self._is_view:
+            self._opened.close(self.wait_s)
 
     def __enter__(self) -> Self:
         return self

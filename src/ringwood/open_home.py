@@ -22,7 +22,8 @@ from ringwood.embed.lease import EmbeddingLease
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import StorageError, UsageError
-from ringwood.recall.usage import LOG_KEEP, Use, write_uses
+from ringwood.recall.session import Sessions
+from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
 from ringwood.write.forget import Erasure
 from ringwood.write.ingest import Intake
 from ringwood.write.worker import Task, Worker
@@ -31,6 +32,10 @@ _log = logging.getLogger(__name__)
 
 _JOIN_S = 5.0
 """How long closing waits for the batch under way: the bundled model takes a tenth of it."""
+
+
+RECENT_LOGS = 64
+"""Recalls in which an answer is looked for as a quotation: an hour of talk holds a few."""
 
 
 class OpenHome:
@@ -44,6 +49,8 @@ class OpenHome:
         self._closed = False
         self._engine: Engine | None = None
         self._chosen: Choice | None = None
+        self.sessions = Sessions(str(Path(home) / homes.SESSIONS_FOLDER))
+        """What conversations hold already."""
         self._begin()
         _live.add(self)
 
@@ -175,6 +182,13 @@ class OpenHome:
                 _log.info("recalls were not logged yet: %s", error.message)
                 with self._lock:
                     self._uses = [*uses, *self._uses][-LOG_KEEP:]
+
+    def recalled(self, space: str) -> tuple[str, ...]:
+        """Return the texts of the newest recalls in a space, each once, as they were logged."""
+        with self.engine().reading() as reader:
+            logs = [unpack(payload) for payload in reader.recent_logs(RECENT_LOGS)]
+        hits = (hit for log in logs if log["space"] == space for hit in log["hits"])
+        return tuple(dict.fromkeys(hit["text"] for hit in hits))
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:

@@ -278,6 +278,9 @@ class Reader(Protocol):
     def recall_log(self, recall_id: str) -> bytes | None:
         """Read what was logged for a recall."""
 
+    def recent_logs(self, limit: int) -> tuple[bytes, ...]:
+        """Read what was logged for the newest recalls, newest first."""
+
     def totals(self) -> Totals:
         """Count everything, per tier."""
 

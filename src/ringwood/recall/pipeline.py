@@ -27,6 +27,7 @@ from ringwood.recall.hits import surround, to_dropped, to_hit
 from ringwood.recall.ledger import Candidate, best_first, standing
 from ringwood.recall.priors import PriorOptions
 from ringwood.recall.scoring import ScoreOptions, score
+from ringwood.recall.session import Known, leave_out_known
 from ringwood.recall.spread import SpreadOptions
 from ringwood.text.terms import dominant_script, query_terms
 from ringwood.types import Hit, Recall
@@ -74,6 +75,8 @@ class Request:
     """Only what was written until then. UTC."""
     query_timeout_s: float | None = None
     """How long to wait for the query's vector."""
+    known: Known | None = None
+    """What the conversation that it is asked for holds already; None: it is asked by itself."""
 
 
 def recall(
@@ -115,6 +118,7 @@ def recall(
         )
         lap("score")
         candidates = _until(candidates, request.as_of, notes)
+        candidates = leave_out_known(reader, candidates, request.known)
         candidates = best_first(apply_floor(candidates, request.floor))
         candidates = diversify(
             candidates, _similarity(reader, meaning, candidates), options.diversity

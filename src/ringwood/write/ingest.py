@@ -218,7 +218,7 @@ def _prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | _Prepar
     cleaned, repaired = clean(draft.text)
     text, redacted = redact(cleaned)
     repaired += draft.repaired
-    digest = _sha256(text)
+    digest = sha256_of(text)
     old = _stored_before(reader, draft, digest)
     if old is not None and old.sha256 == digest:
         return Ingested(old.id, "existing", redacted, repaired, digest)
@@ -251,7 +251,7 @@ def _parse(
     return _Prepared(
         draft=draft,
         text=text,
-        sha256=_sha256(text),
+        sha256=sha256_of(text),
         parsed=parsed,
         old=old,
         old_nodes=() if old is None else reader.nodes_of(old.id),
@@ -289,7 +289,8 @@ def _holds(reader: Reader, prepared: Ingested | _Prepared) -> bool:
     )
 
 
-def _sha256(text: str) -> str:
+def sha256_of(text: str) -> str:
+    """Return the hex digest that a text is known by."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

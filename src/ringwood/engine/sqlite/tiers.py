@@ -99,6 +99,7 @@ _SPACE_OF_KEY = "SELECT name FROM main.spaces WHERE key = ?"
 _SPACES = "SELECT name, key FROM main.spaces WHERE key IS NOT NULL ORDER BY name"
 _META = "SELECT value FROM main.meta WHERE key = ?"
 _RECALL_LOG = "SELECT payload FROM main.recalls WHERE recall_id = ?"
+_RECENT_LOGS = "SELECT payload FROM main.recalls ORDER BY number DESC LIMIT ?"
 
 _COUNTS: Mapping[Tier, str] = {
     "hot": """SELECT (SELECT count(*) FROM main.documents), (SELECT count(*) FROM main.nodes),
@@ -383,6 +384,10 @@ class TiersReader:
         """Read what was logged for a recall."""
         row = self._row(_RECALL_LOG, (recall_id,))
         return bytes(row[0]) if row else None
+
+    def recent_logs(self, limit: int) -> tuple[bytes, ...]:
+        """Read what was logged for the newest recalls, newest first."""
+        return tuple(bytes(row[0]) for row in self._rows(_RECENT_LOGS, (row_limit(limit),)))
 
     def totals(self) -> Totals:
         """Count everything, per tier. Reads every table: for people, not for a hot path."""

@@ -1,0 +1,79 @@
+"""What a conversation holds already is not handed to it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ringwood.memory import Memory
+from ringwood.types import Recall
+
+PORT = "The staging database listens on port 8091 behind the bastion host."
+QUESTION = "Which port does the staging database listen on?"
+
+
+def texts(answer: Recall) -> list[str]:
+    return [hit.text for hit in answer.hits]
+
+
+def reasons(answer: Recall) -> set[str]:
+    return {each.reason for each in answer.dropped if each.stage == "session"}
+
+
+def test_a_node_is_injected_once_into_a_conversation(words: Memory) -> None:
+    words.store(PORT)
+    assert texts(words.inject(QUESTION, session="codex:one")) == [PORT]
+    again = words.inject(QUESTION, session="codex:one")
+    assert texts(again) == []
+    assert "injected into this conversation before" in reasons(again)
+    assert texts(words.inject(QUESTION, session="codex:two")) == [PORT]
+
+
+def test_a_section_is_not_injected_after_its_paragraph(words: Memory) -> None:
+    words.store(f"# Staging\n\n## Database\n\n{PORT}\n\n## Web\n\nNothing here.")
+    first = words.inject(QUESTION, session="codex:one")
+    assert any(PORT in text for text in texts(first))
+    assert not any(PORT in text for text in texts(words.inject(QUESTION, session="codex:one")))
+
+
+def test_what_was_said_in_a_conversation_is_not_recalled_to_it(words: Memory) -> None:
+    words.store(PORT, source="codex:one:1")
+    here = words.inject(QUESTION, session="codex:one")
+    assert texts(here) == []
+    assert "said in this conversation" in reasons(here)
+    assert texts(words.inject(QUESTION, session="codex:on")) == [PORT]
+
+
+def test_after_a_compaction_both_come_back(words: Memory) -> None:
+    words.store(PORT, source="codex:one:1")
+    words.store("The staging database is dumped at night.")
+    words.inject(QUESTION, session="codex:one")
+    words.compacted("codex:one")
+    assert PORT in texts(words.inject(QUESTION, session="codex:one"))
+
+
+def test_a_restart_repeats_nothing(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "home", embedder="words") as memory:
+        memory.store(PORT)
+        assert texts(memory.inject(QUESTION, session="codex:one")) == [PORT]
+    with Memory.open(tmp_path / "home", embedder="words") as memory:
+        assert texts(memory.inject(QUESTION, session="codex:one")) == []
+        assert texts(memory.inject(QUESTION, session="codex:two")) == [PORT]
+
+
+def test_a_damaged_note_of_a_conversation_is_as_none(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with Memory.open(home, embedder="words") as memory:
+        memory.store(PORT)
+        memory.inject(QUESTION, session="codex:one")
+    [note] = (home / "sessions").iterdir()
+    note.write_text('{"nodes": [')
+    with Memory.open(home, embedder="words") as memory:
+        assert texts(memory.inject(QUESTION, session="codex:one")) == [PORT]
+
+
+def test_a_view_on_another_space_shares_what_is_open(words: Memory) -> None:
+    app = words.within(space="app")
+    app.store(PORT)
+    app.close()
+    assert texts(words.within(space="app").recall(QUESTION)) == [PORT]
+    assert texts(words.recall(QUESTION)) == []
