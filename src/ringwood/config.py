@@ -56,7 +56,7 @@ class Config:
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     """What follows a store."""
     tiers: TierOptions = field(default_factory=TierOptions)
-    """Where the older tiers lie."""
+    """Ages and places of the tiers."""
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
     """How widely recall looks."""
     fusion: Weights = field(default_factory=Weights)
@@ -272,6 +272,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "parse.max_path_parts": (1, inf),
     "parse.max_slug_chars": (8, inf),
     "link.threshold": (0, 1),
+    "tiers.hot_days": (0, 36_500),
+    "tiers.warm_days": (0, 36_500),
     "worker.retry_s": (1, inf),
     "worker.lease_s": (0.05, inf),
     "worker.give_up_after": (1, inf),

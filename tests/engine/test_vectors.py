@@ -214,7 +214,7 @@ def test_readers_of_different_times_share_the_copy(engine: Engine) -> None:
 def test_deletions_that_are_no_longer_recorded_make_the_copy_anew(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringwood.engine.sqlite.tier._MAX_GONE", 2)
+    monkeypatch.setattr("ringwood.engine.sqlite.vector_copy._MAX_GONE", 2)
     query = question(unit(1, 0, 0, 0))
     kept, nodes = store(engine, "kept")
     embed(engine, kept, {nodes[1].id: unit(1, 0, 0, 0)})

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ringwood.engine.placement import Placement
 from ringwood.types import Document, Edge, Node, State, Tier
 
 FloatVector = npt.NDArray[np.float32]
@@ -26,8 +27,14 @@ FloatRows = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TierOptions:
-    """Where the older tiers lie."""
+    """How old a document of each tier is, and where the older tiers lie."""
 
+    hot_days: float = 30.0
+    """Age in days from which a document is warm: what is under discussion is seldom older."""
+    warm_days: float = 180.0
+    """Age in days from which it is cold: half a year on, a project has moved on."""
+    drop_cold_vectors: bool = False
+    """Leave vectors behind on the way to the cold tier: smaller, and found by words alone."""
     warm_path: str | None = None
     """File of the warm tier; None: beside the hot one. May lie on slower storage."""
     cold_path: str | None = None
@@ -355,7 +362,7 @@ class Writer(Protocol):
         """Write one small setting of the home. Hot only."""
 
 
-class Engine(Protocol):
+class Engine(Placement, Protocol):
     """Documents, nodes, words, vectors and edges at rest. Safe from several threads."""
 
     def reading(self) -> AbstractContextManager[Reader]:

@@ -7,13 +7,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 import apsw
 
-from ringwood.engine.sqlite import files
+from ringwood.engine.placement import Misplaced, Move, TierDates
+from ringwood.engine.sqlite import files, moves
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Identity,
@@ -27,6 +29,7 @@ from ringwood.engine.sqlite.connection import (
 )
 from ringwood.engine.sqlite.files import Attached
 from ringwood.engine.sqlite.gate import Gate, gate_for
+from ringwood.engine.sqlite.rows import moment_of
 from ringwood.engine.sqlite.tier import TierWriter, number_of_space
 from ringwood.engine.sqlite.tiers import TiersReader
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
@@ -246,6 +249,66 @@ class SqliteEngine:
                 busy = connection.execute(_EMPTY_LOG).fetchall()[0][0]
             if busy:
                 _log.info("readers hold the log of the %s tier: it is emptied later", tier)
+
+    # -- moving between tiers ------------------------------------------------------------------
+
+    def misplaced(self, dates: TierDates) -> tuple[Misplaced, ...]:
+        """List documents that lie in another tier than that of their age; see `Placement`."""
+        with self._connected() as connection:
+            return moves.misplaced(connection, dates)
+
+    def copies(self) -> dict[Tier, tuple[int, ...]]:
+        """List documents per tier that have a hotter copy; see `Placement`."""
+        with self._connected() as connection:
+            return moves.copies(connection)
+
+    def last_stored(self) -> datetime | None:
+        """Say when the newest document was taken in; None when there is none."""
+        with self._connected() as connection:
+            stamp = moves.last_stored(connection)
+        return None if stamp is None else moment_of(stamp)
+
+    def move(
+        self, batch: Sequence[Move], source: Tier, target: Tier, *, vectors: bool = True
+    ) -> tuple[int, ...]:
+        """Move documents with all that belongs to them; see `Placement`."""
+        deadline = time.monotonic() + BUSY_TIMEOUT_S
+        with self._gated(deadline), self._translated(source):
+            origin = self._writer(source)
+            # The source first: nobody edits a document while it is copied.
+            with transaction(origin, timeout_s=remaining(deadline)):
+                with self._translated(target):
+                    destination = self._writer(target)
+                    with transaction(destination, timeout_s=remaining(deadline)):
+                        moved = [
+                            each.document
+                            for each in batch
+                            if moves.copy_document(origin, destination, each, vectors=vectors)
+                        ]
+                if moves.is_colder(target, source):
+                    for document in moved:
+                        moves.remove_document(origin, document)
+        return tuple(moved)
+
+    def drop_copies(self, tier: Tier, documents: Iterable[int]) -> int:
+        """Delete copies in a tier of documents that have a hotter one; see `Placement`."""
+        deadline = time.monotonic() + BUSY_TIMEOUT_S
+        with self._gated(deadline), self._translated(tier):
+            with self._connected() as connection:
+                doubled = moves.with_hotter_copy(connection, tier, tuple(documents))
+            colder = self._writer(tier)
+            with transaction(colder, timeout_s=remaining(deadline)):
+                return sum(moves.remove_document(colder, document) for document in doubled)
+
+    @contextmanager
+    def _connected(self) -> Iterator[apsw.Connection]:
+        """Hold a snapshot over all tiers, for a query that is no reader's."""
+        with self._translated():
+            attached, _ = self._begin()
+            try:
+                yield attached.connection
+            finally:
+                self._give_back(attached)
 
     # -- the rest ------------------------------------------------------------------------------
 

@@ -17,12 +17,10 @@ from ringwood.engine.sqlite.rows import (
     row_of_node,
     stamp_of,
 )
+from ringwood.engine.sqlite.vector_copy import bound_deletions
 from ringwood.engine.sqlite.vectors import quantise
 from ringwood.engine.sqlite.words import content_of
 from ringwood.types import Document, Edge, Node, State, Tier
-
-_MAX_GONE = 20_000
-"""Deletions remembered for copies in memory; beyond, these are made anew."""
 
 _RESERVE = "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next"
 
@@ -77,9 +75,6 @@ _ADD_VECTOR = """
 INSERT INTO vectors (node, embedder, space, script, digest, row)
 SELECT id, ?, space, script, ?, ? FROM nodes WHERE id = ?"""
 _DELETE_VECTORS = "DELETE FROM vectors WHERE node = ?"
-_GONE_RANGE = "SELECT coalesce(max(id) - min(id), 0) FROM vectors_gone"
-_FORGET_GONE = "DELETE FROM vectors_gone"
-_NEXT_GENERATION = "UPDATE meta SET value = value + 1 WHERE key = 'generation'"
 
 _PUT_EDGE = """
 INSERT INTO edges (source, target, kind, weight, document) VALUES (?, ?, ?, ?, ?)
@@ -194,9 +189,7 @@ class TierWriter:
         stale = [(i,) for i, node in old.items() if i not in kept or not node.says(kept[i])]
         self._connection.executemany(_DELETE_VECTORS, stale)
         self._connection.executemany(_DELETE_EDGES, stale)
-        if self._connection.execute(_GONE_RANGE).get > _MAX_GONE:
-            self._connection.execute(_FORGET_GONE)
-            self._connection.execute(_NEXT_GENERATION)
+        bound_deletions(self._connection)
 
     def _remove_nodes(self, document: int, space: int, old: Mapping[int, _StoredNode]) -> None:
         """Delete a document's nodes with their words."""

@@ -22,6 +22,8 @@ ByteRows = npt.NDArray[np.int8]
 _NEVER = np.iinfo(np.int64).max
 _MAX_DEAD = 0.25
 """Share of deleted rows from which on the copy is made anew."""
+_MAX_GONE = 20_000
+"""Deletions that a file remembers for copies; beyond, these are made anew."""
 
 _HORIZON = (
     """SELECT (SELECT value FROM main.meta WHERE key = 'generation'),
@@ -49,6 +51,19 @@ _GONE_SINCE = (
     "SELECT id, vector FROM warm.vectors_gone WHERE id > ? ORDER BY id",
     "SELECT id, vector FROM cold.vectors_gone WHERE id > ? ORDER BY id",
 )
+_GONE_RANGE = "SELECT coalesce(max(id) - min(id), 0) FROM vectors_gone"
+_FORGET_GONE = "DELETE FROM vectors_gone"
+_NEXT_GENERATION = "UPDATE meta SET value = value + 1 WHERE key = 'generation'"
+
+
+def bound_deletions(connection: apsw.Connection) -> None:
+    """Strike a file's deletions from its record when these have become many.
+
+    Whoever deletes vectors calls this in the same transaction, with a connection on that one file.
+    """
+    if connection.execute(_GONE_RANGE).get > _MAX_GONE:
+        connection.execute(_FORGET_GONE)
+        connection.execute(_NEXT_GENERATION)
 
 
 @dataclass(frozen=True, slots=True)
