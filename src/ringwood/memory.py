@@ -316,20 +316,42 @@ class Memory:
             replace(request, as_of=_instant(as_of)), budget, counted=counted and as_of is None
         )
 
-    def inject(self, query: str, *, session: str, budget: Budget | None = None) -> Recall:
+    def warm(self) -> None:
+        """Open what a recall needs, so that the first is as quick as the next. Idempotent.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+        """
+        engine, meaning = self._opened.engine(), self._opened.choice().meaning
+        recall(engine, meaning, self._request("warm", 1.0), self.config.recall)
+        self._opened.wake()
+
+    def inject(
+        self,
+        query: str,
+        *,
+        session: str,
+        budget: Budget | None = None,
+        timeout_s: float | None = None,
+    ) -> Recall:
         """Recall for a conversation that did not ask: surer hits, and none that it holds already.
 
         Args:
             query: what the person said.
             session: `host:session`.
             budget: upper bounds; the settings' unless given.
+            timeout_s: how long to wait for the query's vector; the settings' unless given.
 
         Raises:
             NoHomeError: when there is no home yet.
         """
         sessions = self._opened.sessions
-        request = self._request(query, self.config.floor.injected)
-        answer = self._answer(replace(request, known=sessions.known(session)), budget, counted=True)
+        request = replace(
+            self._request(query, self.config.floor.injected), known=sessions.known(session)
+        )
+        if timeout_s is not None:
+            request = replace(request, query_timeout_s=timeout_s)
+        answer = self._answer(request, budget, counted=True)
         if answer.hits:
             sessions.add(session, (int(hit.node) for hit in answer.hits))
         return answer
