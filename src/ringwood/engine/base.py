@@ -323,6 +323,9 @@ class Writer(Protocol):
         one with this digest.
         """
 
+    def drop_edges(self, edges: Iterable[Edge]) -> None:
+        """Delete edges by their ends and kind; those that lie in another tier are ignored."""
+
     def set_state(self, document: int, state: State, error: str | None) -> None:
         """Record how far a document got."""
 

@@ -80,6 +80,7 @@ _PUT_EDGE = """
 INSERT INTO edges (source, target, kind, weight, document) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET weight = excluded.weight, document = excluded.document"""
 _DELETE_EDGES = "DELETE FROM edges WHERE source = ?1 OR target = ?1"
+_DELETE_EDGE = "DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?"
 _DELETE_EDGES_OF = "DELETE FROM edges WHERE document = ?"
 
 _PUT_ALIAS = """
@@ -270,6 +271,10 @@ class TierWriter:
         if ready:
             self.set_state(document, "ready", None)
         return True
+
+    def drop_edges(self, edges: Iterable[Edge]) -> None:
+        """Delete edges by their ends and kind; those that lie in another tier are ignored."""
+        self._connection.executemany(_DELETE_EDGE, [(e.source, e.target, e.kind) for e in edges])
 
     def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
         dims = {len(row) for row in rows.values()}
