@@ -15,6 +15,7 @@ COMMANDS = {
     "forget": ("Remove a text and everything derived from it.", "keep"),
     "spaces": ("List the spaces of the home.", "look"),
     "config": ("Show or change a setting.", "look"),
+    "mcp": ("Serve MCP clients.", "mcp"),
 }
 """Name -> (one line, module in this folder)."""
 

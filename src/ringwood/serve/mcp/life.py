@@ -1,0 +1,76 @@
+"""The life of a server process: what it does by the clock, and that it ends when it should."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from threading import Timer
+from typing import NoReturn
+
+import anyio
+from anyio import CancelScope, to_thread
+
+from ringwood.errors import RingwoodError
+from ringwood.memory import Memory
+
+_log = logging.getLogger(__name__)
+
+CATCH_UP_S = 30.0
+"""Pause between two looks at what hooks left in the spool."""
+WAIT_S = 1.0
+"""How long closing waits for vectors: whoever opens the home next takes up what is left."""
+LEAVE_S = 4.0
+"""How long closing may take in all, then the process ends as it is. What was acknowledged is on
+the disk; a host gives a server about five seconds."""
+
+
+@asynccontextmanager
+async def alive(memory: Memory) -> AsyncIterator[CancelScope]:
+    """Catch up by the clock while the body serves; a signal cancels the scope that it is given."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(_end_on_signal, group.cancel_scope)
+        group.start_soon(_catch_up, memory)
+        yield group.cancel_scope
+        group.cancel_scope.cancel()
+
+
+def leave(memory: Memory) -> NoReturn:
+    """Close the memory within `LEAVE_S`, and end the process.
+
+    Not by returning: a thread that reads standard input, or waits for a locked database, cannot be
+    stopped, and the interpreter would wait for it.
+    """
+    last_word = Timer(LEAVE_S, os._exit, (0,))
+    last_word.daemon = True
+    last_word.start()
+    try:
+        memory.wait_s = WAIT_S
+        memory.close()
+    except RingwoodError as error:
+        _log.warning("not everything was written down: %s", error.code)
+    os._exit(0)
+
+
+async def _end_on_signal(scope: CancelScope) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            scope.cancel()
+
+
+async def _catch_up(memory: Memory) -> None:
+    """Take in what waits in the spool, now and by the clock; trouble is for the next time."""
+    while True:
+        try:
+            await to_thread.run_sync(partial(_take_in, memory), abandon_on_cancel=True)
+        except RingwoodError as error:
+            _log.info("the spool has to wait: %s", error.code)
+        await anyio.sleep(CATCH_UP_S)
+
+
+def _take_in(memory: Memory) -> None:
+    memory.create()
+    # memory.take_in()
