@@ -18,6 +18,7 @@ from typing import Any
 import tomlkit
 
 from ringwood import home as homes
+from ringwood.capture.buffer import CaptureOptions
 from ringwood.embed.options import EmbedOptions
 from ringwood.engine.base import TierOptions
 from ringwood.errors import ConfigError, StorageError
@@ -40,6 +41,14 @@ SHORT_NAMES = {"RINGWOOD_EMBEDDER": "embed.embedder"}
 
 
 @dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """How the resident process lives. It stands here because front ends lie above this module."""
+
+    idle_s: float = 900.0
+    """After so long without a request it leaves, seconds: a pause for coffee costs no new start."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The options of every stage. Each field is a section of the file."""
 
@@ -47,6 +56,8 @@ class Config:
     """Text to tree."""
     notes: NoteOptions = field(default_factory=NoteOptions)
     """Which files an import reads."""
+    capture: CaptureOptions = field(default_factory=CaptureOptions)
+    """When what was said is stored."""
     embed: EmbedOptions = field(default_factory=EmbedOptions)
     """Texts to vectors."""
     link: LinkOptions = field(default_factory=LinkOptions)
@@ -71,6 +82,8 @@ class Config:
     """When two candidates say the same."""
     budget: Budget = field(default_factory=Budget)
     """Upper bounds of one recall."""
+    serve: ServeOptions = field(default_factory=ServeOptions)
+    """The resident process."""
 
     @property
     def recall(self) -> RecallOptions:
@@ -271,6 +284,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "parse.max_leaf_chars": (1, inf),
     "parse.max_path_parts": (1, inf),
     "parse.max_slug_chars": (8, inf),
+    "capture.max_messages": (1, inf),
     "link.threshold": (0, 1),
     "tiers.hot_days": (0, 36_500),
     "tiers.warm_days": (0, 36_500),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
@@ -15,6 +15,8 @@ from typing import Any, Self
 
 from ringwood import config as settings
 from ringwood import home as homes
+from ringwood.capture import spool
+from ringwood.capture.buffer import Exchange, assemble, is_due
 from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
 from ringwood.engine.base import Totals
@@ -29,6 +31,7 @@ from ringwood.recall.usage import LOG_KEEP, Use, unpack
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import Actor, Document, Recall, Receipt
+from ringwood.write.exchanges import TakenIn, store_exchanges
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
 from ringwood.write.ingest import Draft, ingest
@@ -259,6 +262,49 @@ class Memory:
         ):
             nothing.create()
             return nothing.import_notes(paths, since=since, dry_run=True, on_file=on_file)
+
+    def take_in(self, *, everything: bool = False) -> TakenIn:
+        """Store the captured exchanges that are due, and say what became of them.
+
+        Nothing is lost and nothing doubled when this is killed at any point, called twice or by two
+        processes at once: an exchange leaves the spool when it is over and stored.
+
+        Args:
+            everything: also those that may go on, as if they were over.
+        """
+        if not spool.waiting(self.home):
+            return TakenIn()
+        with spool.draining(self.home) as ours:
+            names = spool.waiting(self.home)
+            if not ours:
+                return TakenIn(waiting=len(names))
+            read = ((name, spool.read(self.home, name)) for name in names)
+            events = ((name, event) for name, event in read if event is not None)
+            now, options = datetime.now(UTC), self.config.capture
+            exchanges = assemble(events, now, options)
+            taken = self.store_exchanges(
+                each for each in exchanges if everything or is_due(each, now, options)
+            )
+            over = (each for each in taken.done if each.closed or everything)
+            spool.remove(self.home, [name for each in over for name in each.names])
+            return replace(taken, waiting=len(spool.waiting(self.home)))
+
+    def store_exchanges(
+        self, exchanges: Iterable[Exchange], *, dry_run: bool = False, again: bool = False
+    ) -> TakenIn:
+        """Store exchanges of hosts, each in its own space; the same again adds nothing.
+
+        Args:
+            exchanges: in the order in which they began.
+            dry_run: write nothing.
+            again: let forgotten ones back in.
+        """
+        engine = self._opened.engine(create=True)
+        intake = replace(self._opened.intake(), dry_run=dry_run, again=again)
+        self._opened.write_uses()
+        taken = store_exchanges(engine, list(exchanges), intake, self._opened.recalled)
+        self._opened.wake()
+        return taken
 
     def wait(
         self, timeout_s: float | None = None, on_tick: Callable[[int], None] = lambda done: None
@@ -503,6 +549,8 @@ class Memory:
                 "Say one thing to forget: an address, a document, a source or a space.",
                 mend="ringwood forget ADDRESS",
             )
+        if not dry_run:
+            self.take_in(everything=True)  # what waits in the spool is to be forgotten too
         erasure = self._opened.erasure(dry_run=dry_run)
         with erasure.engine.reading() as reader:
             if address is not None:

@@ -1,0 +1,167 @@
+"""Captured exchanges become documents: one each, also when it comes in parts, late or twice.
+
+exchange -> without what we recalled ourselves -> with what was stored of it before -> ingest
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ringwood.capture.buffer import Exchange, merge
+from ringwood.capture.space import space_slug
+from ringwood.engine.base import Engine, Reader
+from ringwood.errors import StorageError
+from ringwood.names import GLOBAL
+from ringwood.parse.exchange import compose, turns_of
+from ringwood.parse.paths import slug
+from ringwood.text.clean import clean
+from ringwood.text.quotes import drop_quotes
+from ringwood.text.redact import redact
+from ringwood.types import Turn
+from ringwood.write.ingest import Draft, Intake, ingest, sha256_of
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """What became of captured exchanges."""
+
+    documents: tuple[int, ...] = ()
+    """Documents that are new or changed, by id, as read back."""
+    existing: int = 0
+    """Exchanges that were there already, word for word."""
+    echoes: int = 0
+    """Exchanges in which nothing was said but what had been recalled."""
+    forgotten: int = 0
+    """Exchanges that a tombstone keeps out."""
+    waiting: int = 0
+    """Events that stay in the spool: their exchange is not over, or another process sees to it."""
+    failed: tuple[str, ...] = ()
+    """Why exchanges could not be stored; they stay in the spool."""
+    done: tuple[Exchange, ...] = field(default=(), repr=False)
+    """The exchanges that need not be stored again as they are."""
+
+    def __add__(self, other: TakenIn) -> TakenIn:
+        return TakenIn(
+            (*self.documents, *other.documents),
+            self.existing + other.existing,
+            self.echoes + other.echoes,
+            self.forgotten + other.forgotten,
+            self.waiting + other.waiting,
+            (*self.failed, *other.failed),
+            (*self.done, *other.done),
+        )
+
+
+def store_exchanges(
+    engine: Engine,
+    exchanges: Sequence[Exchange],
+    intake: Intake,
+    recalled: Callable[[str], Sequence[str]],
+) -> TakenIn:
+    """Store exchanges one by one: a bad one does not keep the others out.
+
+    Args:
+        engine: where to.
+        exchanges: in the order in which they began.
+        intake: how.
+        recalled: the texts that were lately recalled in a space.
+    """
+    total = TakenIn()
+    for exchange in exchanges:
+        try:
+            total += _store(engine, exchange, intake, recalled)
+        except StorageError as error:
+            _log.warning("an exchange was not stored yet: %s", error.message)
+            total += TakenIn(failed=(error.message,))
+    return total
+
+
+def _store(
+    engine: Engine,
+    exchange: Exchange,
+    intake: Intake,
+    recalled: Callable[[str], Sequence[str]],
+) -> TakenIn:
+    space = _space(engine, exchange.space, intake)
+    turns, is_echo = _without_echo(_cleaned(exchange.turns), recalled(space))
+    if is_echo:
+        return TakenIn(echoes=1, done=(exchange,))
+    draft = Draft(
+        text=compose(turns),
+        space=space,
+        actor="person",
+        folder=f"/{slug(exchange.host)}/{exchange.started_at:%Y-%m-%d}",
+        source=exchange.source,
+        created_at=exchange.started_at,
+        exchange=True,
+    )
+    with engine.reading() as reader:
+        known = _stored(reader, draft)
+        if known is None:
+            is_there = reader.document_by_hash(space, sha256_of(draft.text)) is not None
+        else:
+            merged = coalesce(merge(known, turns))
+            is_there, draft = merged == known, replace(draft, text=compose(merged))
+    if is_there:
+        return TakenIn(existing=1, done=(exchange,))
+    [outcome] = ingest(engine, [draft], intake)
+    if outcome.outcome == "forgotten":
+        return TakenIn(forgotten=1, done=(exchange,))
+    if outcome.outcome == "existing" or outcome.document is None:
+        return TakenIn(existing=1, done=(exchange,))
+    return TakenIn(documents=(outcome.document,), done=(exchange,))
+
+
+def _space(engine: Engine, key: str | None, intake: Intake) -> str:
+    """Return the space with a key, registered unless this is only a try."""
+    if key is None:
+        return GLOBAL
+    with engine.reading() as reader:
+        known = reader.space_of_key(key)
+    if known is not None or intake.dry_run:
+        return known or space_slug(key)
+    with engine.writing() as writer:
+        return writer.register_space(key, space_slug(key))
+
+
+def _cleaned(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Repair and mask every turn by itself: afterwards no cleaning moves a word to another."""
+    said = (Turn(turn.actor, redact(clean(turn.text)[0])[0].strip()) for turn in turns)
+    return tuple(turn for turn in said if turn.text)
+
+
+def _without_echo(
+    turns: tuple[Turn, ...], recalled: Sequence[str]
+) -> tuple[tuple[Turn, ...], bool]:
+    """Take what we recalled ourselves out of the answers; say whether nothing else was said.
+
+    The person's own words stay, whatever they repeat, as long as anything new was said.
+    """
+    said = [Turn(turn.actor, drop_quotes(turn.text, recalled)[0].strip()) for turn in turns]
+    if not any(turn.text for turn in said):
+        return (), True
+    kept = (
+        whole if whole.actor == "person" else part for whole, part in zip(turns, said, strict=True)
+    )
+    return coalesce(turn for turn in kept if turn.text), False
+
+
+def coalesce(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    """Join what one of the two said in a row into one turn."""
+    joined: list[Turn] = []
+    for turn in turns:
+        if joined and joined[-1].actor == turn.actor:
+            joined[-1] = replace(joined[-1], text=f"{joined[-1].text}\n\n{turn.text}")
+        else:
+            joined.append(turn)
+    return tuple(joined)
+
+
+def _stored(reader: Reader, draft: Draft) -> tuple[Turn, ...] | None:
+    """Read what is stored of an exchange; None when nothing is."""
+    document = reader.document_by_source(draft.space, draft.source or "")
+    return None if document is None else turns_of(reader.text_of(document.id))

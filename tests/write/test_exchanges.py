@@ -1,0 +1,113 @@
+"""What was captured becomes one document an exchange, whatever way it comes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from ringwood.capture import spool
+from ringwood.capture.exchange import admit
+from ringwood.memory import Memory
+
+ANSWER = "Because the broker acknowledged a job before it wrote it to the disk."
+
+
+def say(home: str, kind: str, text: str = "", *, sequence: str = "1", session: str = "s") -> None:
+    """Capture one event, as a hook does."""
+    event = admit(
+        host="codex",
+        session=session,
+        sequence=sequence,
+        kind=kind,
+        text=text,
+        at=time.time(),
+        directory="",
+    )
+    assert event is not None
+    spool.append(home, event)
+
+
+def test_an_exchange_becomes_one_document_that_says_who_spoke(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker?")
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "end")
+    taken = words.take_in()
+    assert (len(taken.documents), taken.waiting) == (1, 0)
+    [document] = words.recent()
+    assert document.source == "codex:s:1"
+    assert document.path.startswith("/codex/")
+    assert document.path.endswith("/why-did-we-leave-the-broker")
+    [hit, *_] = words.recall("Who acknowledged a job before it wrote it?").hits
+    assert (hit.actor, hit.text) == ("assistant", ANSWER)
+
+
+def test_what_may_go_on_waits_in_the_spool(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker?")
+    taken = words.take_in()
+    assert (taken.documents, taken.waiting) == ((), 1)
+    assert len(words.take_in(everything=True).documents) == 1
+    assert spool.waiting(words.home) == []
+
+
+def test_an_exchange_told_again_adds_nothing(words: Memory) -> None:
+    for _ in range(2):
+        say(words.home, "person", "Why did we leave the broker?")
+        say(words.home, "assistant", ANSWER)
+        say(words.home, "end")
+        words.take_in()
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "end")
+    assert words.take_in().existing == 1
+    [document] = words.recent()
+    assert document.seen == 1
+
+
+def test_an_exchange_that_goes_on_later_stays_one_document(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker?")
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "end")
+    words.take_in()
+    say(words.home, "assistant", "And it needed a second machine.")
+    say(words.home, "end")
+    words.take_in()
+    [document] = words.recent()
+    [hit, *_] = words.recall("Did it need a second machine?").hits
+    assert hit.document == str(document.id)
+    assert words.recall("Who acknowledged a job before it wrote it?").hits
+
+
+def test_an_answer_that_only_quotes_what_was_recalled_adds_nothing(words: Memory) -> None:
+    words.store(ANSWER)
+    before = words.stats().totals
+    for number in range(5):
+        session = f"s{number}"
+        question = "Who acknowledged a job before it wrote it?"
+        assert words.inject(question, session=f"codex:{session}").hits
+        say(words.home, "person", question, session=session)
+        say(words.home, "assistant", f"> {ANSWER}", session=session)
+        say(words.home, "end", session=session)
+        words.take_in()
+    after = words.stats().totals
+    assert after.tiers["hot"].documents - before.tiers["hot"].documents <= 1
+
+
+def test_what_waits_in_the_spool_is_forgotten_too(words: Memory, tmp_path: Path) -> None:
+    say(words.home, "person", "The canary is called Zephyrine.")
+    say(words.home, "assistant", "Noted.")
+    words.forget(source="codex:s:1")
+    assert spool.waiting(words.home) == []
+    say(words.home, "person", "The canary is called Zephyrine.")
+    say(words.home, "assistant", "Noted.")
+    say(words.home, "end")
+    assert words.take_in().forgotten == 1
+    files = [file for file in Path(words.home).rglob("*") if file.is_file()]
+    assert not any(b"Zephyrine" in file.read_bytes() for file in files)
+
+
+@pytest.mark.parametrize("kind", ["person", "assistant"])
+def test_one_side_alone_is_stored_when_it_is_over(words: Memory, kind: str) -> None:
+    say(words.home, kind, "Only this was said in the whole exchange.")
+    say(words.home, "end")
+    assert len(words.take_in().documents) == 1
