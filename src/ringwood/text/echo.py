@@ -57,3 +57,8 @@ LABELS = ("system", "assistant", "human")
 
 CAPITAL_LABELS = ("user", "developer", "tool")
 """The same, where the capital tells them from a setting's key: `User:`, but not `user: root`."""
+
+
+def drop_blocks(text: str) -> tuple[str, int]:
+    """Take our own blocks of recalled memory out of a text, and say how many."""
+    return text, 0
