@@ -31,6 +31,7 @@ from ringwood.recall.fusion import Weights
 from ringwood.recall.pipeline import RecallOptions
 from ringwood.recall.priors import PriorOptions
 from ringwood.recall.spread import SpreadOptions
+from ringwood.upkeep.dream import DreamOptions
 from ringwood.write.link import LinkOptions
 from ringwood.write.mirror import MirrorOptions
 from ringwood.write.notes import NoteOptions
@@ -68,6 +69,8 @@ class Config:
     """What follows a store."""
     tiers: TierOptions = field(default_factory=TierOptions)
     """Ages and places of the tiers."""
+    dream: DreamOptions = field(default_factory=DreamOptions)
+    """How far a dream goes unasked."""
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
     """How widely recall looks."""
     fusion: Weights = field(default_factory=Weights)

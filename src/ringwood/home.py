@@ -137,7 +137,7 @@ def socket_path(home: str) -> str:
     inside = os.path.join(home, RESIDENT_SOCKET)
     if len(os.fsencode(inside)) <= _LONGEST_SOCKET:
         return inside
-    return os.path.join(f"/tmp/ringwood-{os.getuid()}", f"{_digest(home)}.sock")  # noqa: S108
+    return os.path.join(f"/tmp/ringwood-{os.getuid()}", f"{_digest(home)}.sock")
 
 
 def is_ours_alone(folder: str) -> bool:

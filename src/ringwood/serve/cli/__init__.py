@@ -1,4 +1,4 @@
-"""The `ringwood` command. Version and help are answered before click is imported."""
+"""The `ringwood` command. Version, help and hooks are answered before click is imported."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def main() -> None:
         return streams.answer(f"ringwood {__version__}\n")
     if arguments in ([], ["--help"], ["-h"], ["help"]):
         return streams.answer(help_text())
+    if arguments[0] == "hook" and not {"--help", "-h"} & set(arguments):
+        # A host waits for this one at every turn: it costs as little as can be.
+        from ringwood.serve.hook import main as answer_hook  # noqa: PLC0415
+
+        answer_hook(arguments[1:])
     if arguments[0] == "help":
         arguments = [*arguments[1:], "--help"]
     try:

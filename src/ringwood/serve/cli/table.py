@@ -16,6 +16,8 @@ COMMANDS = {
     "spaces": ("List the spaces of the home.", "look"),
     "config": ("Show or change a setting.", "look"),
     "mcp": ("Serve MCP clients.", "mcp"),
+    "serve": ("Be the resident process of a home.", "serve"),
+    "hook": ("Answer one call of an agent host.", "serve"),
 }
 """Name -> (one line, module in this folder)."""
 
