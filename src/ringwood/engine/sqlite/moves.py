@@ -176,7 +176,7 @@ def remove_document(connection: apsw.Connection, document: int) -> bool:
     held = connection.execute(_HELD, (document,)).fetchone()
     if held is None:
         return False
-    nodes = connection.execute(_LENGTHS, (document,)).fetchall()
+    nodes: list[Row] = connection.execute(_LENGTHS, (document,)).fetchall()
     connection.executemany(_DELETE_WORDS, [(node,) for node, _ in nodes])
     connection.executemany(_DELETE_VECTORS, [(node,) for node, _ in nodes])
     bound_deletions(connection)

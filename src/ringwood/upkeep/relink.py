@@ -1,0 +1,241 @@
+"""Rebuild the similar edges of one space: read it, compare all with all, write what changed.
+
+Storing links a new node to the best of a bounded number of others; this finds the best of all. Only
+nodes of one script are compared; edges between two scripts stay as storing made them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ringwood.embed.base import FloatRows
+from ringwood.embed.meaning import Meaning
+from ringwood.engine.base import Engine, Reader
+from ringwood.types import TIERS, Document, Edge, Tier
+from ringwood.upkeep.pairs import IntVector, nearest_pairs
+from ringwood.write.link import KIND, LinkOptions
+
+TOLERANCE = 1e-4
+"""Difference of similarity that is not worth a write."""
+_READ = 4096
+"""Rows read at a time."""
+_WRITTEN = 2000
+"""Edges written or deleted in one transaction."""
+
+Ends = tuple[int, int]
+"""Ids of two nodes, the smaller first."""
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a snapshot holds of a space: arrays side by side, ascending by node."""
+
+    name: str
+    """Its name."""
+    cards: Mapping[int, Document]
+    """Its documents by id."""
+    nodes: IntVector
+    """Ids of the nodes that have a vector."""
+    documents: IntVector
+    """Ids of their documents."""
+    scripts: npt.NDArray[np.str_]
+    """Of their texts."""
+    rows: FloatRows
+    """Unit length."""
+    edges: Mapping[Ends, Edge]
+    """Similar edges between nodes of one script."""
+    others: int
+    """Similar edges that are none of those: they stay."""
+    mark: str
+    """Digest of all that the edges follow from: equal marks mean equal edges."""
+    done: bool
+    """Whether the space bears this mark already."""
+
+    @property
+    def count(self) -> int:
+        """Count its similar edges."""
+        return len(self.edges) + self.others
+
+
+@dataclass(frozen=True, slots=True)
+class Relinking:
+    """What is to change in a space."""
+
+    new: tuple[Edge, ...]
+    """Edges that were found or measured anew."""
+    old: tuple[Edge, ...]
+    """Edges that are no longer among the nearest."""
+    count: int
+    """Similar edges afterwards."""
+
+
+def read_space(reader: Reader, name: str, meaning: Meaning, link: LinkOptions) -> Space:
+    """Read the vectors of a space and the edges between them."""
+    cards = {card.id: card for card in reader.roots(name)}
+    ids = sorted(reader.node_ids(cards))
+    nodes: list[int] = []
+    documents: list[int] = []
+    scripts: list[str] = []
+    rows: list[FloatRows] = [np.empty((0, meaning.embedder.dim), np.float32)]
+    for some in _by(_READ, ids):
+        found = sorted(reader.vectors(meaning.identity, some).items())
+        nodes += [node for node, _ in found]
+        documents += [each.document for _, each in found]
+        scripts += [each.script for _, each in found]
+        rows += [each.row[None, :] for _, each in found]
+    script_of = dict(zip(nodes, scripts, strict=True))
+    edges = _similar(reader, ids)
+    ours = {
+        (one, other): edge
+        for (one, other), edge in edges.items()
+        if one in script_of and script_of[one] == script_of.get(other)
+    }
+    mark = _mark(cards.values(), meaning, link)
+    return Space(
+        name=name,
+        cards=cards,
+        nodes=np.array(nodes, np.int64),
+        documents=np.array(documents, np.int64),
+        scripts=np.array(scripts, np.str_),
+        rows=np.concatenate(rows),
+        edges=ours,
+        others=len(edges) - len(ours),
+        mark=mark,
+        done=reader.meta(_key(name)) == mark,
+    )
+
+
+def count_edges(reader: Reader, space: Space) -> int:
+    """Count the similar edges of a space again."""
+    return len(_similar(reader, reader.node_ids(space.cards)))
+
+
+def compare(
+    space: Space,
+    meaning: Meaning,
+    link: LinkOptions,
+    on_nodes: Callable[[int], None] = lambda done: None,
+) -> Relinking:
+    """Find the edges that a space should have.
+
+    Args:
+        space: as it was read.
+        meaning: how similarity is measured.
+        link: how many edges, and how strong.
+        on_nodes: told how many nodes are compared; may raise to stop.
+    """
+    wanted: dict[Ends, Edge] = {}
+    done = 0
+
+    def on_rows(count: int) -> None:
+        on_nodes(done + count)
+
+    for script in sorted(set(space.scripts.tolist())):
+        places = np.flatnonzero(space.scripts == script)
+        rows = meaning.centre(space.rows[places], [script] * len(places))
+        pairs = nearest_pairs(rows, space.documents[places], meaning.anchors, link, on_rows)
+        nodes = space.nodes[places].tolist()
+        for (one, other), weight in pairs.items():
+            wanted[nodes[one], nodes[other]] = Edge(nodes[one], nodes[other], KIND, weight)
+        done += len(places)
+    return Relinking(
+        new=tuple(e for ends, e in wanted.items() if _is_news(e, space.edges.get(ends))),
+        old=tuple(e for ends, e in space.edges.items() if ends not in wanted),
+        count=len(wanted) + space.others,
+    )
+
+
+def write(engine: Engine, space: Space, identity: str, change: Relinking) -> None:
+    """Put the new edges, delete the old ones, and mark the space as done.
+
+    An edge lies with the newer of its two documents. One whose documents were changed or moved
+    since the space was read is left out, and the space then stays unmarked for the next time.
+    """
+    document_of = dict(zip(space.nodes.tolist(), space.documents.tolist(), strict=True))
+    owned: dict[Tier, list[tuple[int, Edge]]] = defaultdict(list)
+    for edge in change.new:
+        owner = max(document_of[edge.source], document_of[edge.target])
+        owned[space.cards[owner].tier].append((owner, edge))
+    whole = True
+    for tier, edges in owned.items():
+        for some in _by(_WRITTEN, edges):
+            whole = _put(engine, tier, space, identity, some, document_of) and whole
+    with engine.reading() as reader:
+        missing = reader.missing_tiers
+    for tier in TIERS:
+        # One that was measured anew may have lain with its other document.
+        elsewhere = [e for other, edges in owned.items() if other != tier for _, e in edges]
+        known = [e for e in elsewhere if (e.source, e.target) in space.edges]
+        for gone in _by(_WRITTEN, [*change.old, *known] if tier not in missing else []):
+            with engine.writing(tier) as writer:
+                writer.drop_edges(gone)
+    if whole:
+        with engine.writing() as writer:
+            writer.set_meta(_key(space.name), space.mark)
+
+
+def _put(
+    engine: Engine,
+    tier: Tier,
+    space: Space,
+    identity: str,
+    edges: Sequence[tuple[int, Edge]],
+    document_of: Mapping[int, int],
+) -> bool:
+    """Write edges of documents that are still as they were read; False when some are not."""
+    ends = {document_of[end] for _, edge in edges for end in (edge.source, edge.target)}
+    standing: dict[int, list[Edge]] = defaultdict(list)
+    with engine.writing(tier) as writer, engine.reading() as reader:
+        now = reader.documents(ends)
+        same = {i for i, card in now.items() if card.sha256 == space.cards[i].sha256}
+        for owner, edge in edges:
+            if {document_of[edge.source], document_of[edge.target]} <= same:
+                standing[owner].append(edge)
+        written = [
+            writer.put_vectors(
+                owner, space.cards[owner].sha256, identity, {}, {}, theirs, ready=False
+            )
+            for owner, theirs in standing.items()
+        ]
+    return all(written) and same == ends
+
+
+def _similar(reader: Reader, nodes: Sequence[int]) -> dict[Ends, Edge]:
+    return {
+        (edge.source, edge.target): edge
+        for some in _by(_READ, nodes)
+        for edge in reader.edges(some)
+        if edge.kind == KIND
+    }
+
+
+def _mark(cards: Iterable[Document], meaning: Meaning, link: LinkOptions) -> str:
+    measure = (meaning.identity, meaning.means.version, meaning.anchors)
+    digest = hashlib.sha256(repr((measure, link.max_edges, link.threshold)).encode())
+    for card in sorted(cards, key=lambda each: each.id):
+        digest.update(f"\0{card.id} {card.sha256} {card.state}".encode())
+    return digest.hexdigest()
+
+
+def _key(space: str) -> str:
+    return f"dreamed.{space}"
+
+
+def _is_news(edge: Edge, known: Edge | None) -> bool:
+    return known is None or abs(known.weight - edge.weight) > TOLERANCE
+
+
+def _by(size: int, items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Cut items into lists of at most `size`."""
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
