@@ -32,6 +32,8 @@ from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import Actor, Document, Recall, Receipt
 from ringwood.write.exchanges import TakenIn, store_exchanges
+from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
+from ringwood.upkeep.rotate import Rotated, rotate
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
 from ringwood.write.ingest import Draft, ingest
@@ -328,8 +330,10 @@ class Memory:
         if not homes.exists(self.home) or self._opened.choice().meaning is None:
             return 0
         with self._opened.engine().reading() as reader:
-            tiers = reader.totals().tiers.values()
-        return sum(tier.nodes - tier.vectors for tier in tiers)
+            tiers = dict(reader.totals().tiers)
+        if self.config.tiers.drop_cold_vectors:
+            tiers.pop("cold", None)
+        return sum(tier.nodes - tier.vectors for tier in tiers.values())
 
     # -- recalling -------------------------------------------------------------------------------
 
@@ -571,6 +575,55 @@ class Memory:
                 report = forget_documents(erasure, documents)
         self._opened.wake()
         return report
+
+    # -- upkeep ----------------------------------------------------------------------------------
+
+    def rotate(
+        self,
+        *,
+        dry_run: bool = False,
+        on_document: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Rotated:
+        """Move documents of every space to the tier of their age. Safe to cut short.
+
+        Args:
+            dry_run: move nothing, only say what is due.
+            on_document: told how many of how many documents are done.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+            StorageError: when the disk refuses; what was moved before stays moved.
+        """
+        engine, now = self._opened.engine(), datetime.now(UTC)
+        return rotate(engine, self.config.tiers, now, dry_run=dry_run, on_document=on_document)
+
+    def dream(
+        self,
+        *,
+        dry_run: bool = False,
+        everything: bool = False,
+        wait_s: float | None = None,
+        on_nodes: Progress = lambda space, done, total: None,
+    ) -> Dreamed:
+        """Compare all with all in every space: similar edges and duplicates. Safe to cut short.
+
+        Args:
+            dry_run: write nothing, only say what would change.
+            everything: compare spaces too that are too large to do so unasked.
+            wait_s: how long to wait first for vectors that are to come; None: `wait_s`.
+            on_nodes: told the space, and how many of how many nodes are compared.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+            StorageError: when the disk refuses; spaces that were done before stay done.
+        """
+        engine, choice = self._opened.engine(), self._opened.choice()
+        if not dry_run:
+            self._opened.wake()
+            self.wait(wait_s)
+        plan = Plan(choice.meaning, self.config.link, self.config.dream, everything, dry_run)
+        done = dream(engine, plan, on_nodes)
+        return replace(done, notes=(*choice.notes, *done.notes))
 
     # -- opening and closing ---------------------------------------------------------------------
 
