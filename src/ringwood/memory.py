@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import takewhile
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,10 +21,11 @@ from ringwood import config as settings
 from ringwood import home as homes
 from ringwood.capture import spool
 from ringwood.capture.buffer import Exchange, assemble, is_due
+from ringwood.capture.consent import is_paused_everywhere
 from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
 from ringwood.engine.base import Totals
-from ringwood.errors import AddressError, UsageError
+from ringwood.errors import AddressError, StorageError, UsageError
 from ringwood.names import GLOBAL
 from ringwood.open_home import OpenHome
 from ringwood.recall import browse
@@ -31,14 +36,19 @@ from ringwood.recall.usage import LOG_KEEP, Use, unpack
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import Actor, Document, Recall, Receipt
-from ringwood.write.exchanges import TakenIn, store_exchanges
 from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
 from ringwood.upkeep.rotate import Rotated, rotate
+from ringwood.write.exchanges import TakenIn, store_exchanges
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
 from ringwood.write.ingest import Draft, ingest
 from ringwood.write.paths import slug_path
 from ringwood.write.receipt import ImportReport, read_again, read_receipt
+
+_log = logging.getLogger(__name__)
+
+DUE_S = 1.0
+"""How long leaving a memory goes on with what others captured meanwhile, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,12 @@ class Stats:
     """Documents that the mirror does not hold yet, counted up to 1000."""
     missing_tiers: tuple[str, ...]
     """Tiers that cannot be opened."""
+    spooled: int
+    """Captured events that wait to be stored."""
+    set_aside: tuple[tuple[str, str], ...]
+    """Captured events that cannot be read, each with its reason."""
+    paused: bool
+    """Whether capture is paused everywhere."""
 
 
 class Memory:
@@ -265,7 +281,7 @@ class Memory:
             nothing.create()
             return nothing.import_notes(paths, since=since, dry_run=True, on_file=on_file)
 
-    def take_in(self, *, everything: bool = False) -> TakenIn:
+    def take_in(self, *, everything: bool = False, within_s: float = inf) -> TakenIn:
         """Store the captured exchanges that are due, and say what became of them.
 
         Nothing is lost and nothing doubled when this is killed at any point, called twice or by two
@@ -273,6 +289,7 @@ class Memory:
 
         Args:
             everything: also those that may go on, as if they were over.
+            within_s: begin with no further one after so many seconds.
         """
         if not spool.waiting(self.home):
             return TakenIn()
@@ -284,9 +301,9 @@ class Memory:
             events = ((name, event) for name, event in read if event is not None)
             now, options = datetime.now(UTC), self.config.capture
             exchanges = assemble(events, now, options)
-            taken = self.store_exchanges(
-                each for each in exchanges if everything or is_due(each, now, options)
-            )
+            due = (each for each in exchanges if everything or is_due(each, now, options))
+            until = monotonic() + within_s
+            taken = self.store_exchanges(takewhile(lambda _: monotonic() < until, due))
             over = (each for each in taken.done if each.closed or everything)
             spool.remove(self.home, [name for each in over for name in each.names])
             return replace(taken, waiting=len(spool.waiting(self.home)))
@@ -304,7 +321,7 @@ class Memory:
         engine = self._opened.engine(create=True)
         intake = replace(self._opened.intake(), dry_run=dry_run, again=again)
         self._opened.write_uses()
-        taken = store_exchanges(engine, list(exchanges), intake, self._opened.recalled)
+        taken = store_exchanges(engine, exchanges, intake, self._opened.recalled)
         self._opened.wake()
         return taken
 
@@ -519,6 +536,9 @@ class Memory:
             notes=(*choice.notes, *self._opened.troubles),
             unmirrored=unmirrored,
             missing_tiers=missing,
+            spooled=len(spool.waiting(self.home)),
+            set_aside=tuple(spool.set_aside(self.home)),
+            paused=is_paused_everywhere(self.home),
         )
 
     # -- forgetting ------------------------------------------------------------------------------
@@ -636,7 +656,14 @@ class Memory:
 
         Whatever is asked of a closed memory raises `UsageError`.
         """
-        if not self._is_view:
+        if self._is_view:
+            return
+        try:
+            if self._opened.is_open:
+                self.take_in(within_s=min(self.wait_s, DUE_S))
+        except StorageError as error:
+            _log.info("what was captured stays in the spool: %s", error.message)
+        finally:
             self._opened.close(self.wait_s)
 
     def __enter__(self) -> Self:

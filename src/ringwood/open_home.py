@@ -87,6 +87,11 @@ class OpenHome:
                 )
             return self._engine
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the database was opened and not closed yet."""
+        return self._engine is not None and not self._closed
+
     def choice(self) -> Choice:
         """Return the embedder and how meanings are compared, decided once."""
         with self._lock:

@@ -111,3 +111,15 @@ def test_one_side_alone_is_stored_when_it_is_over(words: Memory, kind: str) -> N
     say(words.home, kind, "Only this was said in the whole exchange.")
     say(words.home, "end")
     assert len(words.take_in().documents) == 1
+
+
+def test_whoever_opens_the_home_next_catches_up(tmp_path: Path) -> None:
+    home = str(tmp_path / "home")
+    say(home, "person", "Why did we leave the broker?")
+    say(home, "assistant", ANSWER)
+    say(home, "end")
+    with Memory.open(home, embedder="words") as memory:
+        memory.create()
+        assert memory.stats().spooled == 3
+    with Memory.open(home, embedder="words") as memory:
+        assert (memory.stats().spooled, len(memory.recent())) == (0, 1)

@@ -58,7 +58,7 @@ class TakenIn:
 
 def store_exchanges(
     engine: Engine,
-    exchanges: Sequence[Exchange],
+    exchanges: Iterable[Exchange],
     intake: Intake,
     recalled: Callable[[str], Sequence[str]],
 ) -> TakenIn:

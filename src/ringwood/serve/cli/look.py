@@ -144,6 +144,12 @@ def stats_command(session: Session, /) -> int:
     waiting = {state: n for state, n in described["states"].items() if n and state != "ready"}
     for state, number in waiting.items():
         output.answer(f"{state:<9} {output.counted(number, 'document')}{_STATES.get(state, '')}")
+    capture = described["capture"]
+    if capture["waiting"] or capture["set_aside"] or capture["paused"]:
+        paused = ", paused: ringwood resume" if capture["paused"] else ""
+        output.answer(f"capture   {output.counted(capture['waiting'], 'event')} waiting{paused}")
+    for each in capture["set_aside"]:
+        output.answer(f"  set aside: {each['file']}, {each['reason']}")
     for note in (*described["notes"], *described["errors"]):
         output.answer(f"note: {note}")
     return 0
@@ -262,5 +268,10 @@ def _stats_json(stats: Stats) -> dict[str, Any]:
         "spaces": dict(stats.totals.spaces),
         "errors": list(stats.totals.errors),
         "mirror": {"waiting": stats.unmirrored},
+        "capture": {
+            "waiting": stats.spooled,
+            "set_aside": [{"file": name, "reason": reason} for name, reason in stats.set_aside],
+            "paused": stats.paused,
+        },
         "notes": list(stats.notes),
     }
