@@ -20,6 +20,7 @@ from ringwood.memory import Memory
 from ringwood.recall.frame import enclose, render
 from ringwood.recall.report import stamp, to_json
 from ringwood.serve.arguments import Arguments, fit
+from ringwood.text.echo import drop_blocks
 from ringwood.types import TIERS, Receipt, address_of
 
 _log = logging.getLogger(__name__)
@@ -141,9 +142,15 @@ def _without_path(dropped: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _store(memory: Memory, given: Arguments) -> dict[str, Any]:
+    text, dropped = drop_blocks(given["text"])
+    if dropped and not text.strip():
+        raise UsageError(
+            "Nothing was stored: the text is recalled memory and nothing else.",
+            mend="store what is new, in your own words",
+        )
     importance = given["importance"]
     receipt = memory.store(
-        given["text"],
+        text,
         title=given["title"],
         importance=None if importance is None else min(importance, MAX_IMPORTANCE),
         actor="assistant",
@@ -158,6 +165,7 @@ def _store(memory: Memory, given: Arguments) -> dict[str, Any]:
         "vectors": receipt.vectors,
         "edges": receipt.edges,
         "redacted": receipt.redacted,
+        "blocks_left_out": dropped,
     }
 
 

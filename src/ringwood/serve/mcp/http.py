@@ -128,6 +128,9 @@ async def _serve(memory: Memory, listening: socket.socket, token: str) -> None:
         timeout_graceful_shutdown=CLOSING_S,
     )
     server = uvicorn.Server(config)
-    async with alive(memory) as scope:
+
+    def stop() -> None:
+        server.should_exit = True
+
+    async with alive(memory, stop):
         await server.serve([listening])
-        scope.cancel()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from threading import Timer
 from typing import NoReturn
 
 import anyio
-from anyio import CancelScope, to_thread
+from anyio import TASK_STATUS_IGNORED, to_thread
+from anyio.abc import TaskStatus
 
 from ringwood.errors import RingwoodError
 from ringwood.memory import Memory
@@ -29,12 +30,17 @@ the disk; a host gives a server about five seconds."""
 
 
 @asynccontextmanager
-async def alive(memory: Memory) -> AsyncIterator[CancelScope]:
-    """Catch up by the clock while the body serves; a signal cancels the scope that it is given."""
+async def alive(memory: Memory, stop: Callable[[], None] | None = None) -> AsyncIterator[None]:
+    """Catch up by the clock while the body serves, and end it when a signal comes.
+
+    Args:
+        memory: what is served.
+        stop: asks the body to end; None: it is cancelled.
+    """
     async with anyio.create_task_group() as group:
-        group.start_soon(_end_on_signal, group.cancel_scope)
+        await group.start(_end_on_signal, stop or group.cancel_scope.cancel)
         group.start_soon(_catch_up, memory)
-        yield group.cancel_scope
+        yield
         group.cancel_scope.cancel()
 
 
@@ -55,10 +61,13 @@ def leave(memory: Memory) -> NoReturn:
     os._exit(0)
 
 
-async def _end_on_signal(scope: CancelScope) -> None:
+async def _end_on_signal(
+    stop: Callable[[], None], *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
         async for _ in signals:
-            scope.cancel()
+            stop()
 
 
 async def _catch_up(memory: Memory) -> None:
@@ -73,4 +82,4 @@ async def _catch_up(memory: Memory) -> None:
 
 def _take_in(memory: Memory) -> None:
     memory.create()
-    # memory.take_in()
+    memory.take_in()
