@@ -1,0 +1,97 @@
+"""Looking: what lies where, and how much of it there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ringwood.capture import spool
+from ringwood.capture.consent import is_paused_everywhere
+from ringwood.engine.base import Totals
+from ringwood.memory.base import Opened, instant
+from ringwood.names import GLOBAL
+from ringwood.recall import browse
+from ringwood.recall.browse import NodeView, Reach, TreeLine
+from ringwood.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a home holds and how it does."""
+
+    home: str
+    """Its folder."""
+    space: str
+    """The space that was asked in."""
+    totals: Totals
+    """Counts, read back."""
+    embedder: str
+    """The embedder's name."""
+    identity: str | None
+    """Under which vectors are stored; None by words alone."""
+    notes: tuple[str, ...]
+    """What is degraded, in sentences."""
+    unmirrored: int
+    """Documents that the mirror does not hold yet, counted up to 1000."""
+    missing_tiers: tuple[str, ...]
+    """Tiers that cannot be opened."""
+    spooled: int
+    """Captured events that wait to be stored."""
+    set_aside: tuple[tuple[str, str], ...]
+    """Captured events that cannot be read, each with its reason."""
+    paused: bool
+    """Whether capture is paused everywhere."""
+
+
+class Looking(Opened):
+    """Shows what is kept."""
+
+    def read(self, address: str, *, reach: Reach = "home") -> NodeView:
+        """Fetch the node at an address with its surroundings.
+
+        Raises:
+            AddressError: when nothing within reach has this address.
+        """
+        with self._opened.engine().reading() as reader:
+            return browse.view(reader, address, self.space, reach)
+
+    def tree(self, address: str | None = None, *, depth: int = 2) -> list[TreeLine]:
+        """Walk a subtree, or all documents of the space.
+
+        Raises:
+            AddressError: when nothing has this address.
+        """
+        with self._opened.engine().reading() as reader:
+            return list(browse.tree(reader, address, self.space, depth))
+
+    def recent(self, *, since: datetime | None = None, limit: int = 20) -> tuple[Document, ...]:
+        """List the newest documents of the space and of `global`."""
+        spaces = tuple(dict.fromkeys((self.space, GLOBAL)))
+        with self._opened.engine().reading() as reader:
+            return reader.recent_documents(spaces, since=instant(since), limit=limit)
+
+    def spaces(self) -> dict[str, int]:
+        """Count the documents of every space."""
+        with self._opened.engine().reading() as reader:
+            return dict(reader.totals().spaces)
+
+    def stats(self) -> Stats:
+        """Count what there is, and say what is degraded."""
+        choice = self._opened.choice()
+        with self._opened.engine().reading() as reader:
+            totals = reader.totals()
+            unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
+            missing = reader.missing_tiers
+        return Stats(
+            home=self.home,
+            space=self.space,
+            totals=totals,
+            embedder=choice.remembered.name,
+            identity=choice.remembered.identity or None,
+            notes=(*choice.notes, *self._opened.troubles),
+            unmirrored=unmirrored,
+            missing_tiers=missing,
+            spooled=len(spool.waiting(self.home)),
+            set_aside=tuple(spool.set_aside(self.home)),
+            paused=is_paused_everywhere(self.home),
+        )

@@ -1,0 +1,62 @@
+"""Tending: what runs when nobody waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ringwood.memory.base import Opened
+from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
+from ringwood.upkeep.rotate import Rotated, rotate
+
+
+class Tending(Opened):
+    """Keeps the home in order."""
+
+    def rotate(
+        self,
+        *,
+        dry_run: bool = False,
+        on_document: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Rotated:
+        """Move documents of every space to the tier of their age. Safe to cut short.
+
+        Args:
+            dry_run: move nothing, only say what is due.
+            on_document: told how many of how many documents are done.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+            StorageError: when the disk refuses; what was moved before stays moved.
+        """
+        engine, now = self._opened.engine(), datetime.now(UTC)
+        return rotate(engine, self.config.tiers, now, dry_run=dry_run, on_document=on_document)
+
+    def dream(
+        self,
+        *,
+        dry_run: bool = False,
+        everything: bool = False,
+        wait_s: float | None = None,
+        on_nodes: Progress = lambda space, done, total: None,
+    ) -> Dreamed:
+        """Compare all with all in every space: similar edges and duplicates. Safe to cut short.
+
+        Args:
+            dry_run: write nothing, only say what would change.
+            everything: compare spaces too that are too large to do so unasked.
+            wait_s: how long to wait first for vectors that are to come; None: `wait_s`.
+            on_nodes: told the space, and how many of how many nodes are compared.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+            StorageError: when the disk refuses; spaces that were done before stay done.
+        """
+        engine, choice = self._opened.engine(), self._opened.choice()
+        if not dry_run:
+            self._opened.wake()
+            self.wait(wait_s)
+        plan = Plan(choice.meaning, self.config.link, self.config.dream, everything, dry_run)
+        done = dream(engine, plan, on_nodes)
+        return replace(done, notes=(*choice.notes, *done.notes))
