@@ -168,6 +168,8 @@ def shape(value: object) -> object:
         ("recent", ()),
         ("stats", ()),
         ("forget", ("/job-queue/limits", "--dry-run")),
+        ("rotate", ()),
+        ("dream", ("--dry-run",)),
         ("spaces", ()),
         ("config", ("budget.max_nodes",)),
     ],

@@ -42,24 +42,12 @@ class Rotated:
     """Documents that are due and were not moved."""
     copies: int
     """Left-over copies that were cleared; in a dry run, that are there."""
-    missing: tuple[Tier, ...]
+    missing_tiers: tuple[Tier, ...]
     """Tiers that cannot be opened: what is due there waits."""
-    reason: str | None
-    """Why nothing was moved at all, in a sentence; None when the clock was believed."""
+    notes: tuple[str, ...]
+    """What kept it from doing all, in sentences; first of them, why the clock was not believed."""
     dry_run: bool
     """Whether nothing was written."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What kept it from doing all, in sentences."""
-        notes = [] if self.reason is None else [self.reason]
-        notes += [f"The {tier} tier is missing: what is due there waits." for tier in self.missing]
-        if self.waiting and not notes and not self.dry_run:
-            notes.append(
-                f"{self.waiting} documents stay for now: they were changed meanwhile, or another"
-                " document has their path or source key in the other tier."
-            )
-        return tuple(notes)
 
 
 def rotate(
@@ -99,18 +87,38 @@ def rotate(
     if reason is not None:
         if not dry_run:
             _mark(engine, _DOUBTED_AT, now)
-        return Rotated({}, len(due), 0, missing, reason, dry_run)
+        return Rotated(_per_tier(()), len(due), 0, missing, (reason,), dry_run)
     ready = [each for each in due if each.due not in missing]
     if dry_run:
         copies = sum(map(len, engine.copies().values()))
-        return Rotated(_per_tier(ready), len(due) - len(ready), copies, missing, None, dry_run)
+        return _report(due, ready, copies, missing, dry_run=True)
     copies = _clear_copies(engine, now)
     _move_all(engine, ready, now, options, on_document)
     _mark(engine, _ROTATED_AT, now)
     with engine.reading() as reader:
         cards = reader.documents([each.document for each in ready])
     moved = [e for e in ready if e.document in cards and cards[e.document].tier == e.due]
-    return Rotated(_per_tier(moved), len(due) - len(moved), copies, missing, None, dry_run)
+    return _report(due, moved, copies, missing, dry_run=False)
+
+
+def _report(
+    due: Sequence[Misplaced],
+    moved: Sequence[Misplaced],
+    copies: int,
+    missing: tuple[Tier, ...],
+    *,
+    dry_run: bool,
+) -> Rotated:
+    """Say what was moved, and what stays and why."""
+    done = set(moved)
+    stay = [each for each in due if each not in done and each.due not in missing]
+    notes = [f"The {tier} tier is missing: what is due there waits." for tier in missing]
+    if stay:
+        notes.append(
+            f"Not moved for now: {len(stay)}. They were changed meanwhile, or another document has"
+            " their path or source key in the other tier."
+        )
+    return Rotated(_per_tier(moved), len(due) - len(moved), copies, missing, tuple(notes), dry_run)
 
 
 def _dates(options: TierOptions, now: datetime) -> TierDates:
