@@ -151,13 +151,22 @@ def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequ
         if hashes:
             writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
-    with erasure.engine.reading() as reader:
-        missing = reader.missing_tiers
-    for tier in reversed(TIERS):
-        if tier not in missing:
-            with erasure.engine.writing(tier) as writer:
-                writer.delete_document(document.id)
-                if tier == "hot":  # what another process logged since it was purged
-                    writer.purge_log([document.id])
+    _delete_copies(erasure.engine, document.id)
     # Once more: a file may have been written between its removal and the document's.
     mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
+
+
+def _delete_copies(engine: Engine, document: int) -> None:
+    """Delete a document in every tier, again where a rotation carried it past us."""
+    there = True
+    while there:
+        with engine.reading() as reader:
+            missing = reader.missing_tiers
+        for tier in reversed(TIERS):
+            if tier not in missing:
+                with engine.writing(tier) as writer:
+                    writer.delete_document(document)
+                    if tier == "hot":  # what another process logged since it was purged
+                        writer.purge_log([document])
+        with engine.reading() as reader:
+            there = reader.document(document) is not None

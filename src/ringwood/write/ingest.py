@@ -205,12 +205,15 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
 def _leave_older_tiers(engine: Engine, documents: Iterable[Document]) -> None:
     """Delete the older tiers' copies of documents that are hot again since they were written.
 
-    After the new copy is durable; should we die in between, the hottest copy wins.
+    After the new copy is durable; should we die in between, the hottest copy wins. It may have been
+    moved back to that tier meanwhile: then it is the only one.
     """
     for document in documents:
         if document.tier != "hot":
-            with engine.writing(document.tier) as older:
-                older.delete_document(document.id)
+            with engine.writing(document.tier) as older, engine.reading() as reader:
+                there = reader.document(document.id)
+                if there is not None and there.tier != document.tier:
+                    older.delete_document(document.id)
 
 
 def _prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | _Prepared:
