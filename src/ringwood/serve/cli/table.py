@@ -18,6 +18,7 @@ COMMANDS = {
     "spaces": ("List the spaces of the home.", "look"),
     "config": ("Show or change a setting.", "look"),
     "mcp": ("Serve MCP clients.", "mcp"),
+    "dsh": ("Give DeepSeek Harness a memory.", "dsh"),
     "serve": ("Be the resident process of a home.", "serve"),
     "hook": ("Answer one call of an agent host.", "serve"),
 }

@@ -1,0 +1,1 @@
+"""Memory for DeepSeek Harness: `child.py` answers its plugin, `backfill.py` reads old sessions."""
