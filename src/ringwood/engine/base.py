@@ -288,6 +288,9 @@ class Reader(Protocol):
     def recent_logs(self, limit: int) -> tuple[bytes, ...]:
         """Read what was logged for the newest recalls, newest first."""
 
+    def documents_per_space(self) -> dict[str, int]:
+        """Count the documents of every space that holds some. Reads no text and no node."""
+
     def totals(self) -> Totals:
         """Count everything, per tier."""
 

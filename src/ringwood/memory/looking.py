@@ -73,7 +73,7 @@ class Looking(Opened):
     def spaces(self) -> dict[str, int]:
         """Count the documents of every space."""
         with self._opened.engine().reading() as reader:
-            return dict(reader.totals().spaces)
+            return reader.documents_per_space()
 
     def stats(self) -> Stats:
         """Count what there is, and say what is degraded."""

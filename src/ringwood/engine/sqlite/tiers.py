@@ -389,13 +389,17 @@ class TiersReader:
         """Read what was logged for the newest recalls, newest first."""
         return tuple(bytes(row[0]) for row in self._rows(_RECENT_LOGS, (row_limit(limit),)))
 
+    def documents_per_space(self) -> dict[str, int]:
+        """Count the documents of every space that holds some. Reads no text and no node."""
+        return dict(self._rows(_PER_SPACE))
+
     def totals(self) -> Totals:
         """Count everything, per tier. Reads every table: for people, not for a hot path."""
         return Totals(
             tiers={tier: self._totals_of(tier) for tier in TIERS if tier not in self.missing_tiers},
             states=dict(self._rows(_STATES)),
             errors=tuple(row[0] for row in self._rows(_ERRORS)),
-            spaces=dict(self._rows(_PER_SPACE)),
+            spaces=self.documents_per_space(),
         )
 
     def _totals_of(self, tier: Tier) -> TierTotals:
