@@ -99,7 +99,9 @@ _SPACE_OF_KEY = "SELECT name FROM main.spaces WHERE key = ?"
 _SPACES = "SELECT name, key FROM main.spaces WHERE key IS NOT NULL ORDER BY name"
 _META = "SELECT value FROM main.meta WHERE key = ?"
 _RECALL_LOG = "SELECT payload FROM main.recalls WHERE recall_id = ?"
-_RECENT_LOGS = "SELECT payload FROM main.recalls ORDER BY number DESC LIMIT ?"
+_RECENT_LOGS = """
+SELECT payload FROM main.recalls
+WHERE number > (SELECT max(number) FROM main.recalls) - ? ORDER BY number DESC"""
 
 _COUNTS: Mapping[Tier, str] = {
     "hot": """SELECT (SELECT count(*) FROM main.documents), (SELECT count(*) FROM main.nodes),
