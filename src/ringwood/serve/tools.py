@@ -17,10 +17,12 @@ from typing import Any
 
 from ringwood.errors import AddressError, RingwoodError, UsageError
 from ringwood.memory import Memory
+from ringwood.names import GLOBAL
 from ringwood.recall.frame import enclose, render
 from ringwood.recall.report import stamp, to_json
 from ringwood.serve.arguments import Arguments, fit
 from ringwood.text.echo import drop_blocks
+from ringwood.text.private import drop_private
 from ringwood.types import TIERS, Receipt, address_of
 
 _log = logging.getLogger(__name__)
@@ -142,10 +144,11 @@ def _without_path(dropped: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _store(memory: Memory, given: Arguments) -> dict[str, Any]:
-    text, dropped = drop_blocks(given["text"])
-    if dropped and not text.strip():
+    text, private = drop_private(given["text"])
+    text, blocks = drop_blocks(text)
+    if private + blocks and not text.strip():
         raise UsageError(
-            "Nothing was stored: the text is recalled memory and nothing else.",
+            "Nothing was stored: all of it is recalled memory, or marked private.",
             mend="store what is new, in your own words",
         )
     importance = given["importance"]
@@ -165,7 +168,7 @@ def _store(memory: Memory, given: Arguments) -> dict[str, Any]:
         "vectors": receipt.vectors,
         "edges": receipt.edges,
         "redacted": receipt.redacted,
-        "blocks_left_out": dropped,
+        "left_out": private + blocks,
     }
 
 
@@ -237,11 +240,24 @@ def _stats(memory: Memory, given: Arguments) -> dict[str, Any]:
 
 
 def _dream(memory: Memory, given: Arguments) -> dict[str, Any]:
-    return {"dry_run": given["dry_run"], **asdict(memory.dream(dry_run=given["dry_run"]))}
+    """Dream over the whole home, and tell of other spaces only how many they are."""
+    told = asdict(memory.dream(dry_run=given["dry_run"]))
+    seen = (memory.space, GLOBAL)
+    lists = ("compared", "unchanged", "too_large")
+    others = {name for each in lists for name in told[each] if name not in seen}
+    groups = [
+        group for group in told.pop("groups") if group[0].startswith(tuple(f"{s}:/" for s in seen))
+    ]
+    return {
+        **told,
+        **{each: len(told[each]) for each in lists},
+        "duplicate_groups": groups,
+        "notes": [note for note in told["notes"] if others.isdisjoint(note.split())],
+    }
 
 
 def _rotate(memory: Memory, given: Arguments) -> dict[str, Any]:
-    return {"dry_run": given["dry_run"], **asdict(memory.rotate(dry_run=given["dry_run"]))}
+    return asdict(memory.rotate(dry_run=given["dry_run"]))
 
 
 def _forget(memory: Memory, given: Arguments) -> dict[str, Any]:
@@ -307,13 +323,10 @@ def _parameters(required: tuple[str, ...] = (), **rules: dict[str, Any]) -> dict
 
 
 def _returns(**kinds: str) -> dict[str, Any]:
+    """Describe what every answer has. What may be null stays out: not all hosts can say that."""
     return {
         "type": "object",
-        "properties": {
-            # A trailing ? in the table below: null where there is none.
-            name: {"type": [kind[:-1], "null"] if kind.endswith("?") else kind}
-            for name, kind in kinds.items()
-        },
+        "properties": {name: {"type": kind} for name, kind in kinds.items()},
         "required": list(kinds),
     }
 
@@ -406,8 +419,7 @@ TOOLS: tuple[Tool, ...] = (
         returns=_returns(
             address="string",
             frame="string",
-            next_offset="integer?",
-            parent="string?",
+            chars="integer",
             children="array",
             neighbours="array",
         ),
