@@ -57,8 +57,8 @@ def main(arguments: list[str]) -> NoReturn:
     began = time.monotonic() - time.process_time()  # the interpreter's own start counts, too
     try:
         text = _guarded(arguments, _read_input(began + INPUT_S), began)
-        if text:
-            os.write(1, text)
+        while text:
+            text = text[os.write(1, text) :]
     except Exception:  # noqa: BLE001 - nothing that happens here may stop a turn
         pass
     os._exit(0)  # without the interpreter's own farewell, which costs as much as its start
@@ -67,7 +67,10 @@ def main(arguments: list[str]) -> NoReturn:
 def _guarded(arguments: list[str], given: bytes, began: float) -> bytes:
     """Let a child work, and return its answer; nothing when it is late or dies."""
     receiver, sender = os.pipe()
-    worker = os.fork()
+    try:
+        worker = os.fork()
+    except OSError:  # too many processes: better late than never
+        return _alone(arguments, given, began)
     if worker == 0:
         try:
             _let_go(receiver)
@@ -83,6 +86,13 @@ def _guarded(arguments: list[str], given: bytes, began: float) -> bytes:
             break
         pieces += piece
     return bytes(pieces) if pieces.endswith(b"\n") else b""
+
+
+def _alone(arguments: list[str], given: bytes, began: float) -> bytes:
+    """Work in this process, which then ends by itself when it is late."""
+    signal.signal(signal.SIGALRM, lambda number, frame: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, max(0.001, began + DEADLINE_S - time.monotonic()))
+    return answer(arguments, given, began)
 
 
 def _let_go(receiver: int) -> None:
@@ -135,12 +145,8 @@ class _Turn:
 
     def submit_prompt(self) -> str:
         """Keep what the person says, and recall what is known of it."""
-        event = self._admit("person")
-        if event is None:
-            return ""
-        if not consent.is_paused(self._home, self._directory):
-            spool.append(self._home, event)
-        if is_trivial(event.text):
+        event = self._capture("person")
+        if event is None or is_trivial(event.text):
             return ""
         request = {
             "do": "recall",
@@ -149,7 +155,7 @@ class _Turn:
             "query": event.text[:MAX_QUERY_CHARS],
         }
         reply = self._ask(request, begin=True)
-        return str(reply.get("text") or "") if reply else ""
+        return "" if reply is None else str(reply.get("text") or "")
 
     def stop(self) -> str:
         """Keep what the assistant said. What follows under the same name still belongs to it."""
@@ -175,22 +181,23 @@ class _Turn:
     def _session(self) -> str:
         return f"{self._told.host}:{self._told.session}"
 
-    def _admit(self, kind: str) -> Event | None:
-        return admit(
+    def _capture(self, kind: str) -> Event | None:
+        """Write down what was said, unless the person wants none of it kept; return it clean."""
+        event = admit(
             host=self._told.host,
             session=self._told.session,
             sequence=self._told.sequence,
             kind=kind,
-            text="" if kind == "end" else self._told.text,
+            text=self._told.text,
             at=time.time(),
             directory=self._directory,
         )
-
-    def _capture(self, kind: str) -> None:
-        """Write down what was said, unless the person wants none of it kept."""
-        event = self._admit(kind)
         if event is not None and not consent.is_paused(self._home, self._directory):
-            spool.append(self._home, event)
+            try:
+                spool.append(self._home, event)
+            except RingwoodError as error:  # what is known may be recalled all the same
+                self._log(f"not kept: {error.code}")
+        return event
 
     def _tell(self, what: str, *, begin: bool = False) -> None:
         self._ask({"do": what, "session": self._session}, begin=begin)
@@ -206,15 +213,32 @@ class _Turn:
             reply = wire.ask(self._home, request, self._until)
         except wire.NobodyThereError:
             if begin:
-                start.start(self._home)
+                self._start()
             return None
         except OSError as error:
-            _log(self._home, f"{self._told.event}: the resident process: {error}")
+            self._log(f"the resident process: {error}")
             return None
         if begin and _is_older(str(reply.get("version"))):
-            wire.ask(self._home, {"do": "leave"}, self._until)
-            start.start(self._home, again=True)
+            self._replace()
         return reply
+
+    def _replace(self) -> None:
+        """Have a resident process of our own version in the place of the one that answered."""
+        try:
+            wire.ask(self._home, {"do": "leave"}, self._until)
+        except OSError as error:
+            self._log(f"the older resident process stays: {error}")
+        else:
+            self._start(again=True)
+
+    def _start(self, *, again: bool = False) -> None:
+        try:
+            start.start(self._home, again=again)
+        except (RingwoodError, OSError) as error:
+            self._log(f"the resident process does not start: {type(error).__name__}")
+
+    def _log(self, what: str) -> None:
+        _log(self._home, f"{self._told.host} {self._told.event}: {what}")
 
     def _kept_brief(self) -> str:
         """Read what the last resident process wrote down for a session in this space."""

@@ -1,0 +1,202 @@
+"""Hooks and resident processes as a host has them: real processes in a home of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringwood import home as homes
+from ringwood.serve import wire
+
+PYTHON = (sys.executable, "-P", "-m", "ringwood")
+"""The command, as a resident process is started."""
+PATIENCE_S = 30.0
+"""How long a test waits for what should take a second, on a machine that has much else to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one hook came to."""
+
+    code: int
+    """Exit code."""
+    out: bytes
+    """Standard output."""
+    err: bytes
+    """Standard error."""
+    seconds: float
+    """By the wall."""
+    cpu_ms: float
+    """Processor time of it and of what it waited for."""
+
+    @property
+    def context(self) -> str:
+        """The text that the model gets; empty where the hook said nothing."""
+        if not self.out:
+            return ""
+        told: str = json.loads(self.out)["hookSpecificOutput"]["additionalContext"]
+        return told
+
+
+class Host:
+    """A host that calls hooks in one home. Leaving it ends the resident process it started."""
+
+    def __init__(self, home: Path, directory: Path, **environ: str) -> None:
+        """Take the home, the folder the host works in, and what its environment has besides."""
+        self.home = home
+        self.directory = directory
+        own = {key: value for key, value in os.environ.items() if not key.startswith("RINGWOOD_")}
+        safe = {"RINGWOOD_SERVE_IDLE_S": "60", "RINGWOOD_EMBEDDER": "hashing"}
+        self.environ = {**own, **safe, "RINGWOOD_HOME": str(home), **environ}
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        self.end_resident()
+
+    def hook(self, event: str, *, host: str = "claude-code", **payload: Any) -> Call:
+        """Call a hook with a payload of the recorded shape."""
+        return self.call(json.dumps(self.payload(event, **payload)).encode(), host)
+
+    def payload(self, event: str, **more: Any) -> dict[str, Any]:
+        """Write what a host says of an event."""
+        common = {
+            "session_id": "session-1",
+            "transcript_path": None,
+            "cwd": str(self.directory),
+            "hook_event_name": event,
+        }
+        return common | more
+
+    def call(self, given: bytes, host: str = "claude-code", **options: Any) -> Call:
+        """Call a hook with any bytes."""
+        before, began = _children_ms(), time.monotonic()
+        done = subprocess.run(
+            [*PYTHON, "hook", host],
+            input=given,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+            **({"env": self.environ, "cwd": self.directory} | options),
+        )
+        seconds = time.monotonic() - began
+        return Call(done.returncode, done.stdout, done.stderr, seconds, _children_ms() - before)
+
+    def say(self, prompt: str, answer: str, *, session: str = "session-1", turn: str = "") -> None:
+        """Have a person say something and an assistant answer."""
+        named = {"session_id": session} | ({"prompt_id": turn} if turn else {})
+        self.hook("UserPromptSubmit", prompt=prompt, **named)
+        self.hook("Stop", last_assistant_message=answer, stop_hook_active=False, **named)
+
+    def command(self, *arguments: str) -> dict[str, Any]:
+        """Run a command of the same home and read its object."""
+        done = subprocess.run(
+            [*PYTHON, *arguments, "--json"],
+            capture_output=True,
+            env=self.environ,
+            cwd=self.directory,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        loaded: dict[str, Any] = json.loads(done.stdout)
+        return loaded
+
+    def serve(self, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:
+        """Start a resident process that is our own child."""
+        return subprocess.Popen(
+            [*PYTHON, "serve", *arguments],
+            env=self.environ | environ,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def ask(self, do: str, **request: Any) -> dict[str, Any]:
+        """Ask the resident process as a patient hook."""
+        return wire.ask(str(self.home), {"do": do, **request}, time.monotonic() + PATIENCE_S)
+
+    def answers(self) -> bool:
+        """Say whether a resident process is there."""
+        try:
+            self.ask("hello")
+        except OSError:
+            return False
+        return True
+
+    def settled(self) -> bool:
+        """Say whether all that was captured is stored, and has its vectors."""
+        stats = self.command("stats")
+        return stats.get("documents", 0) > 0 and set(stats["states"]) == {"ready"}
+
+    @property
+    def resident(self) -> int | None:
+        """The process id of the resident process; None where there is none."""
+        try:
+            pid = int(self.ask("hello")["pid"])
+        except OSError:
+            return None
+        return pid
+
+    def end_resident(self) -> None:
+        """End the resident process, and wait until it is gone."""
+        pid = self.resident
+        if pid is None:
+            with contextlib.suppress(OSError, ValueError):
+                pid = int((self.home / homes.RESIDENT_LOCK).read_text())
+        if pid is not None and is_alive(pid) and "ringwood" in _command_of(pid):
+            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, signal.SIGCONT)
+            eventually(lambda: not is_alive(pid))
+
+
+def eventually(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
+    """Wait until something holds, and fail when it does not."""
+    until = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process runs; one that has ended and was not yet buried does not."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()
+    return state not in "ZX"
+
+
+def _command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except FileNotFoundError:
+        return "ringwood"
+
+
+def _children_ms() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
+
+
+def cpu_ms(command: list[str], environ: Mapping[str, str]) -> float:
+    """Measure the processor time of a command."""
+    before = _children_ms()
+    subprocess.run(command, env=dict(environ), check=True)
+    return _children_ms() - before
