@@ -1,0 +1,54 @@
+"""A clock is doubted when it says something unlikely, and believed when it goes on saying so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.upkeep.aged import NOW
+
+from ringwood.upkeep.clock import Leaving, Marks, doubt
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+YESTERDAY = Marks(rotated_at=NOW - DAY, stored_at=NOW - HOUR, doubted_at=None)
+
+
+def test_a_tier_that_becomes_due_at_once_is_doubted_and_a_few_documents_are_not() -> None:
+    assert doubt(NOW, YESTERDAY, {"hot": Leaving(100, 51)}) is not None
+    assert doubt(NOW, YESTERDAY, {"hot": Leaving(100, 50)}) is None
+
+
+def test_a_small_store_may_move_at_once() -> None:
+    assert doubt(NOW, YESTERDAY, {"hot": Leaving(49, 49)}) is None
+    assert doubt(NOW, YESTERDAY, {"hot": Leaving(50, 50)}) is not None
+
+
+def test_the_tiers_are_judged_one_by_one() -> None:
+    large_and_quiet = Leaving(100_000, 0)
+
+    assert doubt(NOW, YESTERDAY, {"cold": large_and_quiet, "warm": Leaving(60, 60)}) is not None
+
+
+@pytest.mark.parametrize("field", ["rotated_at", "stored_at"])
+def test_a_clock_that_went_back_is_doubted(field: str) -> None:
+    late = {"rotated_at": NOW, "stored_at": NOW, "doubted_at": None}
+
+    assert doubt(NOW, Marks(**(late | {field: NOW + 2 * DAY})), {}) is not None
+    assert doubt(NOW, Marks(**(late | {field: NOW + 12 * HOUR})), {}) is None
+
+
+@pytest.mark.parametrize(
+    ("since_doubt", "believed"),
+    [(timedelta(0), False), (HOUR - timedelta(seconds=1), False), (HOUR, True), (8 * DAY, False)],
+)
+def test_a_doubted_clock_is_believed_an_hour_later(
+    since_doubt: timedelta, *, believed: bool
+) -> None:
+    marks = Marks(NOW - 40 * DAY, NOW - 40 * DAY, doubted_at=NOW - since_doubt)
+
+    assert (doubt(NOW, marks, {"hot": Leaving(100, 100)}) is None) == believed
+
+
+def test_a_home_that_was_never_used_has_nothing_to_compare_with() -> None:
+    assert doubt(NOW, Marks(None, None, None), {"hot": Leaving(100, 100)}) is None
