@@ -168,6 +168,8 @@ def shape(value: object) -> object:
         ("recent", ()),
         ("stats", ()),
         ("forget", ("/job-queue/limits", "--dry-run")),
+        ("pause", ()),
+        ("resume", ()),
         ("rotate", ()),
         ("dream", ("--dry-run",)),
         ("spaces", ()),

@@ -62,7 +62,7 @@ class Session:
             self.home,
             self.space,
             self.embedder,
-            directory=_working_directory(),
+            directory=working_directory(),
             wait_s=self.wait_s,
         )
 
@@ -199,7 +199,8 @@ def _fail(
     return exit_code
 
 
-def _working_directory() -> str:
+def working_directory() -> str:
+    """Return where the person works; nothing where that is gone."""
     try:
         return str(Path.cwd())
     except OSError:

@@ -13,6 +13,8 @@ COMMANDS = {
     "explain": ("Say why an earlier recall answered as it did.", "ask"),
     "stats": ("Count what the home holds.", "look"),
     "forget": ("Remove a text and everything derived from it.", "keep"),
+    "pause": ("Stop capture.", "consent"),
+    "resume": ("Let capture go on.", "consent"),
     "rotate": ("Move documents to the tier of their age.", "upkeep"),
     "dream": ("Compare all with all: similar edges, duplicates.", "upkeep"),
     "spaces": ("List the spaces of the home.", "look"),
