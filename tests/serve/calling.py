@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ringwood import home as homes
+from ringwood.memory import Memory
 from ringwood.serve import wire
 
 PYTHON = (sys.executable, "-P", "-m", "ringwood")
@@ -65,11 +66,11 @@ class Host:
     def __exit__(self, *failed: object) -> None:
         self.end_resident()
 
-    def hook(self, event: str, *, host: str = "claude-code", **payload: Any) -> Call:
+    def hook(self, event: str, *, host: str = "claude-code", **payload: object) -> Call:
         """Call a hook with a payload of the recorded shape."""
         return self.call(json.dumps(self.payload(event, **payload)).encode(), host)
 
-    def payload(self, event: str, **more: Any) -> dict[str, Any]:
+    def payload(self, event: str, **more: object) -> dict[str, Any]:
         """Write what a host says of an event."""
         common = {
             "session_id": "session-1",
@@ -79,19 +80,35 @@ class Host:
         }
         return common | more
 
-    def call(self, given: bytes, host: str = "claude-code", **options: Any) -> Call:
-        """Call a hook with any bytes."""
-        before, began = _children_ms(), time.monotonic()
+    def call(
+        self,
+        given: bytes,
+        host: str = "claude-code",
+        *,
+        environ: Mapping[str, str] | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> Call:
+        """Call a hook with any bytes.
+
+        Args:
+            given: what it reads.
+            host: which host calls.
+            environ: what its environment has besides.
+            before: done in the new process before it becomes a hook.
+        """
+        used_ms, began = _children_ms(), time.monotonic()
         done = subprocess.run(
             [*PYTHON, "hook", host],
             input=given,
             capture_output=True,
             timeout=PATIENCE_S,
             check=False,
-            **({"env": self.environ, "cwd": self.directory} | options),
+            env={**self.environ, **(environ or {})},
+            cwd=self.directory,
+            preexec_fn=before,  # the tests that use it have no other thread
         )
         seconds = time.monotonic() - began
-        return Call(done.returncode, done.stdout, done.stderr, seconds, _children_ms() - before)
+        return Call(done.returncode, done.stdout, done.stderr, seconds, _children_ms() - used_ms)
 
     def say(self, prompt: str, answer: str, *, session: str = "session-1", turn: str = "") -> None:
         """Have a person say something and an assistant answer."""
@@ -123,7 +140,7 @@ class Host:
             stderr=subprocess.PIPE,
         )
 
-    def ask(self, do: str, **request: Any) -> dict[str, Any]:
+    def ask(self, do: str, **request: object) -> dict[str, Any]:
         """Ask the resident process as a patient hook."""
         return wire.ask(str(self.home), {"do": do, **request}, time.monotonic() + PATIENCE_S)
 
@@ -135,10 +152,13 @@ class Host:
             return False
         return True
 
-    def settled(self) -> bool:
-        """Say whether all that was captured is stored, and has its vectors."""
-        stats = self.command("stats")
-        return stats.get("documents", 0) > 0 and set(stats["states"]) == {"ready"}
+    def settled(self, documents: int = 1) -> bool:
+        """Say whether so many documents are stored, all with their vectors."""
+        if not homes.exists(str(self.home)):
+            return False
+        with Memory.open(self.home, embedder="words", wait_s=0.0) as memory:
+            states = memory.stats().totals.states
+        return states.get("ready", 0) == documents == sum(states.values())
 
     @property
     def resident(self) -> int | None:

@@ -46,7 +46,7 @@ SLEEP_S = 60.0
 """How often it looks into the spool where nobody said that there is something."""
 RETRY_S = 30.0
 """When it tries again what could not be stored."""
-REQUEST_S = 2.0
+REQUEST_S = 1.0
 """How long a request may take to come, and its answer to be taken: hooks give up long before."""
 VECTOR_S = 0.12
 """How long a recall waits for its vector. A hook has 0.3 s in all; 0.03 s measured when warm."""

@@ -24,8 +24,7 @@ from ringwood.serve.cli.app import Session, options
 @click.pass_obj
 def serve_command(session: Session, /, idle_s: float | None) -> int:
     """Be the resident process of a home, until nobody asks any more. There is never a second."""
-    # Only now: what serves is dear to load, and it is not there on every system.
-    from ringwood.serve.resident import Resident, log_to_file  # noqa: PLC0415
+    # Only now: the locks and sockets that it needs are not there on every system.
     from ringwood.serve.seat import Seat, TakenError  # noqa: PLC0415
 
     home = homes.locate(session.home)
@@ -35,6 +34,9 @@ def serve_command(session: Session, /, idle_s: float | None) -> int:
         _tell(session, home, taken.pid, started=False)
         return 0
     try:
+        # Only who serves loads what is dear.
+        from ringwood.serve.resident import Resident, log_to_file  # noqa: PLC0415
+
         os.chdir("/")  # it keeps nobody's folder busy
         log_to_file(home)
         memory = session.memory()
