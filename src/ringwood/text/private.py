@@ -20,14 +20,13 @@ def drop_private(text: str) -> tuple[str, int]:
     kept: list[str] = []
     at = depth = count = 0
     for tag in _tags().finditer(text):
-        opens, closes = not tag["closing"], bool(tag["empty"])
-        if depth == 0 and not opens:
-            continue  # somebody speaks of the tag: nothing was opened
+        if tag["closing"] and depth == 0:
+            continue  # it closes nothing: somebody speaks of it
         if depth == 0:
             kept.append(text[at : tag.start()])
             count += 1
-        if not closes:
-            depth += 1 if opens else -1
+        if not tag["empty"]:
+            depth += -1 if tag["closing"] else 1
         at = tag.end()
     if not count:
         return text, 0
@@ -40,7 +39,7 @@ def _tags() -> re.Pattern[str]:
     less = rf"(?:[<＜〈《‹﹤]|&(?:amp;)*+(?:lt|#0*+60|#x0*+3c);)[ \t]*+{unseen}"
     more = r"(?:[>＞〉》›﹥]|&(?:amp;)*+(?:gt|#0*+62|#x0*+3e);)"
     name = unseen.join("private") + unseen
-    attributes = r"(?:[\s/／](?:(?![<>＜＞]|&).){0,200}?)?"
+    attributes = rf"(?:(?![/／][ \t]*+{more})[\s/／](?:(?!{more})[^<＜]){{0,200}}?)?"
     return re.compile(
         rf"{less}(?P<closing>[/／])?[ \t]*+{name}{attributes}(?P<empty>[/／])?[ \t]*+{more}",
         re.IGNORECASE | re.DOTALL,
