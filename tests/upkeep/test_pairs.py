@@ -7,7 +7,7 @@ import pytest
 
 from ringwood.embed.base import Anchors, FloatRows
 from ringwood.embed.calibration import OFF, calibrate
-from ringwood.upkeep.pairs import DECIMALS, IntVector, nearest_pairs
+from ringwood.upkeep.pairs import IntVector, nearest_pairs
 from ringwood.write.link import LinkOptions
 
 ANCHORS = Anchors(background_median=0.0, background_p999=0.3, duplicate_q1=0.8)
@@ -25,7 +25,7 @@ def plainly(
     pairs = {}
     for one in range(len(rows)):
         weights = [
-            (round(float(calibrate(float(rows[one] @ rows[other]), anchors)), DECIMALS), other)
+            (round(float(calibrate(float(rows[one] @ rows[other]), anchors)), 5), other)
             for other in range(len(rows))
             if documents[one] != documents[other]
         ]

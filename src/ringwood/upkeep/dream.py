@@ -15,6 +15,7 @@ from ringwood.engine.base import Engine
 from ringwood.types import Document, address_of
 from ringwood.upkeep.relink import compare, count_edges, read_space, write
 from ringwood.write.link import LinkOptions
+from ringwood.write.means import meaning_of, refresh_means
 from ringwood.write.tombstones import text_hash
 
 SHOWN = 20
@@ -162,7 +163,10 @@ def _relink(
     on_nodes: Callable[[int, int], None],
 ) -> Dreamed:
     """Compare the nodes of one space and write what changes; report on it alone."""
+    if not plan.dry_run:
+        refresh_means(engine, meaning, name, force=True)
     with engine.reading() as reader:
+        meaning = meaning_of(reader, meaning, name)
         space = read_space(reader, name, meaning, plan.link)
     nodes = len(space.nodes)
     kept = Dreamed(edges_before=space.count, edges_after=space.count)

@@ -12,9 +12,11 @@ from ringwood.embed.calibration import calibrate
 from ringwood.write.link import LinkOptions
 
 BLOCK_CELLS = 2_000_000
-"""Pairs compared at a time: 8 MB of cosines, and at most ten times that where all are similar."""
-DECIMALS = 5
-"""What of a similarity counts: below it, a product of two rows depends on the order of summing."""
+"""Pairs compared at a time: 30 MB of work, however many of them are similar."""
+STEPS = 100_000
+"""Steps of a cosine that count. Below, a product of two rows depends on the order of summing, and
+equal texts would not be equally similar."""
+_NEVER = -2 * STEPS
 
 IntVector = npt.NDArray[np.int64]
 """int64[n]"""
@@ -42,38 +44,25 @@ def nearest_pairs(
         that a row may be in more pairs than it chose.
     """
     pairs: dict[tuple[int, int], float] = {}
-    bar = _cosine_at(options.threshold, anchors)
+    newest_first = np.ascontiguousarray(rows[::-1])
     height = max(1, BLOCK_CELLS // max(1, len(rows)))
     for start in range(0, len(rows), height):
-        block = rows[start : start + height]
-        cosines = block @ rows.T
-        here, there = np.nonzero(cosines >= bar)
-        apart = documents[start + here] != documents[there]
-        here, there = here[apart], there[apart]
-        weights = np.round(calibrate(cosines[here, there], anchors), DECIMALS)
-        best = np.lexsort((-there, -weights, here))
-        here, there, weights = here[best], there[best], weights[best]
-        rank = np.arange(len(here)) - np.searchsorted(here, here)
-        chosen = (rank < options.max_edges) & (weights >= options.threshold)
-        for one, other, weight in zip(
-            (start + here[chosen]).tolist(),
-            there[chosen].tolist(),
-            weights[chosen].tolist(),
-            strict=True,
-        ):
-            pair = (min(one, other), max(one, other))
-            pairs[pair] = max(weight, pairs.get(pair, 0.0))
-        on_rows(start + len(block))
+        here = np.arange(start, min(start + height, len(rows)))
+        steps = np.rint(rows[here] @ newest_first.T * STEPS).astype(np.int32)
+        steps[documents[here, None] == documents[None, ::-1]] = _NEVER
+        for _ in range(options.max_edges):
+            best = steps.argmax(axis=1)  # of equal ones the first, which is the newest
+            found = np.take_along_axis(steps, best[:, None], axis=1)[:, 0]
+            cosines = (found / STEPS).astype(np.float32)
+            weights = np.round(calibrate(cosines, anchors).astype(np.float64), 5)
+            chosen = (weights >= options.threshold) & (found != _NEVER)
+            for one, other, weight in zip(
+                here[chosen].tolist(),
+                (len(rows) - 1 - best[chosen]).tolist(),
+                weights[chosen].tolist(),
+                strict=True,
+            ):
+                pairs[min(one, other), max(one, other)] = weight
+            np.put_along_axis(steps, best[:, None], _NEVER, axis=1)
+        on_rows(len(here) + start)
     return pairs
-
-
-def _cosine_at(similarity: float, anchors: Anchors) -> float:
-    """Find a centred cosine just below all that are at least so similar."""
-    low, high = -1.0, 1.0
-    for _ in range(40):  # halving: to within 1e-12
-        middle = (low + high) / 2
-        if calibrate(middle, anchors) >= similarity:
-            high = middle
-        else:
-            low = middle
-    return low - 1e-5
