@@ -76,14 +76,15 @@ class Guard:
         """Read a body whole; with it, the status that it is refused with."""
         body = bytearray()
         with anyio.move_on_after(self._body_s):
-            while len(body) <= MAX_BODY_BYTES:
+            while True:
                 message = await receive()
                 if message["type"] != "http.request":
                     return b"", 400  # it went away
                 body += message.get("body", b"")
+                if len(body) > MAX_BODY_BYTES:
+                    return b"", 413
                 if not message.get("more_body", False):
                     return readable(bytes(body)).encode(), None
-            return b"", 413
         return b"", 408
 
 
