@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ringwood.embed.base import Anchors, Embedder, FloatRows, FloatVector, Means
-from ringwood.embed.calibration import OFF, UNCENTRED, calibrate, centre
+from ringwood.embed.calibration import OFF, UNCENTRED, calibrate, centre, version_of
 
 TEMPLATE = "ctx1"
 """Version of the text that is embedded for a node: see `write/template.py`."""
@@ -32,6 +32,17 @@ class Meaning:
             return cls(embedder, UNCENTRED, OFF)
         return cls(embedder, embedder.means, embedder.anchors)
 
+    def on(self, own: Mapping[str, FloatVector]) -> Meaning:
+        """Compare with means of a space's own, where it has some.
+
+        Args:
+            own: float32[d] per script; the others keep the embedder's.
+        """
+        if not own or self.means is UNCENTRED:
+            return self
+        by_script = self.means.by_script | dict(own)
+        return replace(self, means=Means(version_of(by_script), by_script))
+
     @property
     def identity(self) -> str:
         """Under which vectors are stored: those of another identity are never compared."""
@@ -53,22 +64,23 @@ class Meaning:
         scripts: Sequence[str],
     ) -> list[float]:
         """Compare one row with others, each unit length: calibrated similarities, 0..1."""
-        table = self._table(np.stack([row, *others]), [script, *scripts], slice(0, 1))
-        return [float(each) for each in table[0, 1:]]
+        centred = self.centre(np.stack([row, *others]), [script, *scripts])
+        return [float(each) for each in calibrate(centred[1:] @ centred[0], self.anchors)]
 
-    def among(
-        self, rows: Mapping[int, FloatVector], scripts: Mapping[int, str]
-    ) -> Callable[[int, int], float | None]:
+    def among(self, centred: Mapping[int, FloatVector]) -> Callable[[int, int], float | None]:
         """Compare all pairs of nodes at once.
+
+        Args:
+            centred: rows by node id, each centred on the means of its own space.
 
         Returns:
             The calibrated similarity of two node ids, 0..1; None where one has no row.
         """
-        if not rows:
+        if not centred:
             return lambda one, other: None
-        places = {node: place for place, node in enumerate(rows)}
-        stacked = np.stack(list(rows.values()))
-        table = self._table(stacked, [scripts[node] for node in rows], slice(None))
+        places = {node: place for place, node in enumerate(centred)}
+        stacked = np.stack(list(centred.values()))
+        table = calibrate(stacked @ stacked.T, self.anchors)
 
         def similarity(one: int, other: int) -> float | None:
             if one not in places or other not in places:
@@ -76,8 +88,3 @@ class Meaning:
             return float(table[places[one], places[other]])
 
         return similarity
-
-    def _table(self, rows: FloatRows, scripts: Sequence[str], left: slice) -> FloatRows:
-        """Compare the rows of a slice with all rows: float32[slice, n]."""
-        centred = self.centre(rows, scripts)
-        return np.asarray(calibrate(centred[left] @ centred.T, self.anchors), dtype=np.float32)

@@ -126,6 +126,16 @@ class VectorRanking:
 
 
 @dataclass(frozen=True, slots=True)
+class ScriptMean:
+    """What the vectors of one script in a space have in common."""
+
+    nodes: int
+    """How many they are."""
+    mean: FloatVector
+    """Their mean; shorter than unit length."""
+
+
+@dataclass(frozen=True, slots=True)
 class TierTotals:
     """What one tier holds."""
 
@@ -252,8 +262,19 @@ class Reader(Protocol):
     ) -> VectorRanking:
         """Rank nodes by centred cosine over every tier at once."""
 
-    def cosines(self, query: VectorQuery, ids: Iterable[int]) -> dict[int, Cosine]:
-        """Measure given nodes; those without a vector of this embedder are left out."""
+    def cosines(
+        self, query: VectorQuery, ids: Iterable[int], space: str | None = None
+    ) -> dict[int, Cosine]:
+        """Measure given nodes, of one space or of any; those without a vector are left out."""
+
+    def means(self, embedder: str, space: str) -> dict[str, ScriptMean]:
+        """Read the means that a space keeps of its own, by script."""
+
+    def vectors_per_script(self, embedder: str, space: str) -> dict[str, int]:
+        """Count the vectors of a space by script, all tiers at once."""
+
+    def mean_vector(self, embedder: str, space: str, script: str) -> FloatVector:
+        """Take the mean over all vectors of one script in a space; empty for none."""
 
     def vectors(self, embedder: str, ids: Iterable[int]) -> dict[int, NodeVector]:
         """Fetch stored rows; nodes without one are left out."""
@@ -328,6 +349,12 @@ class Writer(Protocol):
 
     def drop_edges(self, edges: Iterable[Edge]) -> None:
         """Delete edges by their ends and kind; those that lie in another tier are ignored."""
+
+    def put_means(self, embedder: str, space: str, means: Mapping[str, ScriptMean]) -> None:
+        """Keep means of a space's own; those of scripts that are not named stay. Hot only."""
+
+    def drop_means(self, space: str) -> None:
+        """Delete all means of a space. Hot only."""
 
     def set_state(self, document: int, state: State, error: str | None) -> None:
         """Record how far a document got."""

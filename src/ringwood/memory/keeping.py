@@ -271,6 +271,9 @@ class Keeping(Opened):
                 report = forget_node(erasure, node.id)
             else:
                 report = forget_documents(erasure, documents)
+            if space is not None and not dry_run:
+                with erasure.engine.writing() as writer:
+                    writer.drop_means(space)
         self._opened.wake()
         return report
 

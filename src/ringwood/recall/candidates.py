@@ -40,16 +40,24 @@ class Gathered:
 def gather(
     reader: Reader,
     terms: Sequence[str],
-    query: VectorQuery | None,
+    queries: Mapping[str, VectorQuery],
     spaces: Sequence[str],
     options: CandidateOptions,
 ) -> Gathered:
-    """Rank by words and, where there is a query vector, by meaning; measure the union by both."""
-    order: tuple[int, ...] = ()
+    """Rank by words and, where there are query vectors, by meaning; measure the union by both.
+
+    Args:
+        reader: a snapshot.
+        terms: the words of the query.
+        queries: its vector for every space, centred there; empty for words alone.
+        spaces: where to look.
+        options: how widely.
+    """
     cosines: dict[int, Cosine] = {}
-    if query is not None:
-        ranking = reader.rank_vectors(query, spaces, limit=options.top_k)
-        order, cosines = ranking.order, dict(ranking.cosines)
+    for space, query in queries.items():
+        cosines |= reader.rank_vectors(query, [space], limit=options.top_k).cosines
+    ranked = sorted(cosines, key=lambda node: (-cosines[node].centred, -node))
+    order = tuple(ranked[: options.top_k])
     words = reader.rank_words(
         WordQuery(
             terms,
@@ -61,6 +69,7 @@ def gather(
         limit=options.top_k,
         also=order,
     )
-    if query is not None:
-        cosines |= reader.cosines(query, [node for node in words.order if node not in cosines])
+    unmeasured = [node for node in words.order if node not in cosines]
+    for space, query in queries.items():
+        cosines |= reader.cosines(query, unmeasured, space)
     return Gathered(words.order, order, words.scores, cosines, words.complete)

@@ -8,11 +8,14 @@ Stages are functions on values; this file alone speaks with the engine and the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
 
+import numpy as np
+
+from ringwood.embed.base import FloatVector
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Cosine, Engine, Reader, VectorQuery
 from ringwood.errors import EmbedderError
@@ -89,7 +92,7 @@ def recall(
     lap = _Stopwatch()
     notes: list[str] = []
     script = dominant_script(request.query)
-    query = _query_vector(meaning, request, script, notes)
+    row = _query_row(meaning, request, notes)
     lap("embed")
     with engine.reading() as reader:
         notes += [
@@ -98,10 +101,12 @@ def recall(
         ]
         spaces = tuple(dict.fromkeys((request.space, GLOBAL)))
         terms = query_terms(request.query)
-        gathered = gather(reader, terms, query, spaces, options.candidates)
+        meanings = _meanings(reader, meaning, spaces)
+        queries = _query_vectors(meanings, row, script)
+        gathered = gather(reader, terms, queries, spaces, options.candidates)
         if not gathered.complete:
             notes.append("The commonest words of the query were left unread.")
-        notes += _standing_of(reader, spaces, query)
+        notes += _standing_of(reader, spaces, by_meaning=bool(queries))
         lap("candidates")
         candidates = score(
             reader,
@@ -121,7 +126,7 @@ def recall(
         candidates = leave_out_known(reader, candidates, request.known)
         candidates = best_first(apply_floor(candidates, request.floor))
         candidates = diversify(
-            candidates, _similarity(reader, meaning, candidates), options.diversity
+            candidates, _similarity(reader, meanings, candidates), options.diversity
         )
         lap("select")
         candidates, hits = _within_budget(reader, candidates, request, options.budget)
@@ -137,34 +142,53 @@ def recall(
     )
 
 
-def _standing_of(reader: Reader, spaces: Sequence[str], query: VectorQuery | None) -> list[str]:
+def _standing_of(reader: Reader, spaces: Sequence[str], *, by_meaning: bool) -> list[str]:
     """Say why an answer may be less than it could be: an empty space, vectors to come."""
     if not reader.recent_documents(spaces, limit=1):
         return [f"Space {spaces[0]} holds nothing yet; `ringwood spaces` lists those that do."]
-    if query is not None and reader.pending(1):
+    if by_meaning and reader.pending(1):
         return ["Some texts have no vectors yet: they are found by words only."]
     return []
 
 
-def _query_vector(
-    meaning: Meaning | None, request: Request, script: str, notes: list[str]
-) -> VectorQuery | None:
+def _query_row(meaning: Meaning | None, request: Request, notes: list[str]) -> FloatVector | None:
     """Embed the query; None, with a note, when no vector is to be had in time."""
     if meaning is None or not request.query.strip():
         return None
     try:
-        raw = meaning.embedder.embed_query(request.query, timeout_s=request.query_timeout_s)
+        return meaning.embedder.embed_query(request.query, timeout_s=request.query_timeout_s)
     except EmbedderError as error:
         notes.append(f"Recall by words only: {error.message}")
         return None
-    centred = meaning.centre(raw[None, :], [script])[0]
-    return VectorQuery(
-        embedder=meaning.identity,
-        raw=raw,
-        centred=centred,
-        means=meaning.means.by_script,
-        means_version=meaning.means.version,
-    )
+
+
+def _meanings(reader: Reader, meaning: Meaning | None, spaces: Sequence[str]) -> dict[str, Meaning]:
+    """Say for every space how its vectors are compared: each has means of its own."""
+    if meaning is None:
+        return {}
+    own = {space: reader.means(meaning.identity, space) for space in spaces}
+    return {
+        space: meaning.on({script: each.mean for script, each in means.items()})
+        for space, means in own.items()
+    }
+
+
+def _query_vectors(
+    meanings: Mapping[str, Meaning], row: FloatVector | None, script: str
+) -> dict[str, VectorQuery]:
+    """Centre the query in every space."""
+    if row is None:
+        return {}
+    return {
+        space: VectorQuery(
+            embedder=meaning.identity,
+            raw=row,
+            centred=meaning.centre(row[None, :], [script])[0],
+            means=meaning.means.by_script,
+            means_version=meaning.means.version,
+        )
+        for space, meaning in meanings.items()
+    }
 
 
 def _calibrated(meaning: Meaning | None) -> Callable[[Cosine], float]:
@@ -189,16 +213,20 @@ def _until(
 
 
 def _similarity(
-    reader: Reader, meaning: Meaning | None, candidates: Iterable[Candidate]
+    reader: Reader, meanings: Mapping[str, Meaning], candidates: Iterable[Candidate]
 ) -> Callable[[int, int], float | None]:
     """Return the calibrated similarity of two candidates, None where a vector is missing."""
-    if meaning is None:
-        return lambda one, other: None
-    vectors = reader.vectors(meaning.identity, [each.node.id for each in standing(candidates)])
-    return meaning.among(
-        {node: each.row for node, each in vectors.items()},
-        {node: each.script for node, each in vectors.items()},
-    )
+    centred: dict[int, FloatVector] = {}
+    for space, meaning in meanings.items():
+        here = [each.node.id for each in standing(candidates) if each.document.space == space]
+        vectors = reader.vectors(meaning.identity, here)
+        if vectors:
+            rows = np.stack([each.row for each in vectors.values()])
+            scripts = [each.script for each in vectors.values()]
+            centred |= dict(zip(vectors, meaning.centre(rows, scripts), strict=True))
+    for meaning in meanings.values():
+        return meaning.among(centred)  # the anchors are the embedder's, in every space
+    return lambda one, other: None
 
 
 def _within_budget(

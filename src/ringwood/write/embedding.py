@@ -9,6 +9,7 @@ from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, FloatVector, Reader
 from ringwood.types import Document, Edge, Node
 from ringwood.write.link import LinkOptions, link
+from ringwood.write.means import meaning_of
 from ringwood.write.template import embedded_text
 
 BATCH = 16
@@ -76,7 +77,8 @@ def embed_document(
             unsaved.clear()
         on_batch(len(batch))
     with engine.reading() as reader:
-        edges = link(reader, document.space, nodes, rows, meaning, options)
+        here = meaning_of(reader, meaning, document.space)
+        edges = link(reader, document.space, nodes, rows, here, options)
     return save(edges, ready=True)
 
 

@@ -20,6 +20,7 @@ from ringwood.types import Document
 from ringwood.write import mirror
 from ringwood.write.embedding import embed_document
 from ringwood.write.link import LinkOptions
+from ringwood.write.means import refresh_means
 from ringwood.write.mirror import MirrorOptions
 
 _log = logging.getLogger(__name__)
@@ -222,6 +223,7 @@ class Worker:
             with self._task.engine.writing(document.tier) as writer:
                 writer.set_state(document.id, "failed", error.message)
             return False
+        refresh_means(self._task.engine, meaning, document.space)
         return True
 
     def _count(self, done: int) -> None:

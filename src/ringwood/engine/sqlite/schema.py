@@ -181,7 +181,21 @@ ALTER TABLE nodes ADD COLUMN actor TEXT;  -- who said it, in an exchange; NULL: 
 PRAGMA user_version = 2;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS)
+_MEANS = """
+-- What the vectors of one script in a space have in common. In hot only.
+CREATE TABLE means (
+    space INTEGER NOT NULL REFERENCES spaces,
+    embedder TEXT NOT NULL,             -- its identity
+    script TEXT NOT NULL,
+    nodes INTEGER NOT NULL,             -- how many it was taken over
+    row BLOB NOT NULL,                  -- float32[d]
+    PRIMARY KEY (space, embedder, script)
+) WITHOUT ROWID;
+
+PRAGMA user_version = 3;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS)
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 
 VIEWS = """

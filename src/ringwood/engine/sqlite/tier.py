@@ -8,8 +8,9 @@ from datetime import datetime
 from itertools import chain, count
 
 import apsw
+import numpy as np
 
-from ringwood.engine.base import FloatVector, NodeWrite
+from ringwood.engine.base import FloatVector, NodeWrite, ScriptMean
 from ringwood.engine.sqlite.rows import (
     Row,
     digest_key,
@@ -50,6 +51,9 @@ DELETE FROM aliases WHERE document = ? AND node NOT IN (SELECT id FROM nodes WHE
 _DELETE_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _SET_STATE = "UPDATE documents SET state = ?, error = ? WHERE id = ?"
 _SET_MIRRORED = "UPDATE documents SET mirrored_sha256 = ?, mirrored_path = ? WHERE id = ?"
+_PUT_MEAN = "INSERT OR REPLACE INTO means VALUES (?, ?, ?, ?, ?)"
+_DROP_MEANS = """
+DELETE FROM means WHERE space = (SELECT number FROM spaces WHERE name = ?)"""
 _COUNT_AGAIN = "UPDATE documents SET seen = seen + 1 WHERE id = ?"
 
 _STORED_NODES = """
@@ -275,6 +279,21 @@ class TierWriter:
     def drop_edges(self, edges: Iterable[Edge]) -> None:
         """Delete edges by their ends and kind; those that lie in another tier are ignored."""
         self._connection.executemany(_DELETE_EDGE, [(e.source, e.target, e.kind) for e in edges])
+
+    def put_means(self, embedder: str, space: str, means: Mapping[str, ScriptMean]) -> None:
+        """Keep means of a space's own; those of scripts that are not named stay."""
+        number = number_of_space(self._hot, space)
+        self._hot.executemany(
+            _PUT_MEAN,
+            [
+                (number, embedder, script, each.nodes, each.mean.astype(np.float32).tobytes())
+                for script, each in means.items()
+            ],
+        )
+
+    def drop_means(self, space: str) -> None:
+        """Delete all means of a space."""
+        self._hot.execute(_DROP_MEANS, (space,))
 
     def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
         dims = {len(row) for row in rows.values()}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import apsw
@@ -14,6 +16,7 @@ from ringwood.engine.base import (
     FloatVector,
     Former,
     NodeVector,
+    ScriptMean,
     TierTotals,
     Totals,
     VectorQuery,
@@ -72,6 +75,8 @@ ORDER BY until DESC LIMIT 1"""
 
 _VECTORS = """
 SELECT node, document, script, row FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
+_VECTORS_IN = _VECTORS + " AND space = ?"
+_MEANS = "SELECT script, nodes, row FROM main.means WHERE embedder = ? AND space = ?"
 _VECTORS_BY_DIGEST = """
 SELECT digest, row FROM all_vectors
 WHERE identity = ? AND digest IN carray(?) GROUP BY digest"""
@@ -296,19 +301,22 @@ class TiersReader:
         self, query: VectorQuery, spaces: Sequence[str], *, limit: int
     ) -> VectorRanking:
         """Rank nodes by centred cosine over every tier at once; see `vectors`."""
+        return vectors.rank(self._scans(query.embedder, spaces), query, limit)
+
+    def _scans(self, embedder: str, spaces: Sequence[str]) -> list[vectors.Scan]:
+        """Say what to scan of each tier; nothing where a space holds nothing."""
         numbers = [number for number, _ in self._numbered(spaces)]
-        scans = [
-            vectors.Scan(
-                self._connection, tier, self._copy_of(tier, query.embedder), horizon, numbers
-            )
+        return [
+            vectors.Scan(self._connection, tier, self._copy_of(tier, embedder), horizon, numbers)
             for tier, horizon in enumerate(self._horizons)
             if horizon.last and numbers
         ]
-        return vectors.rank(scans, query, limit)
 
-    def cosines(self, query: VectorQuery, ids: Iterable[int]) -> dict[int, Cosine]:
-        """Measure given nodes; those without a vector of this embedder are left out."""
-        found = self._vector_rows(query.embedder, ids)
+    def cosines(
+        self, query: VectorQuery, ids: Iterable[int], space: str | None = None
+    ) -> dict[int, Cosine]:
+        """Measure given nodes, of one space or of any; those without a vector are left out."""
+        found = self._vector_rows(query.embedder, ids, space)
         if not found:
             return {}
         nodes, _, scripts, blobs = zip(*found, strict=True)
@@ -326,9 +334,43 @@ class TiersReader:
             for node, document, script, blob in self._vector_rows(embedder, ids)
         }
 
-    def _vector_rows(self, embedder: str, ids: Iterable[int]) -> list[Row]:
+    def _vector_rows(
+        self, embedder: str, ids: Iterable[int], space: str | None = None
+    ) -> list[Row]:
         wanted = id_array(ids)
-        return self._rows(_VECTORS, (apsw.carray(wanted), embedder)) if len(wanted) else []
+        if not len(wanted):
+            return []
+        if space is None:
+            return self._rows(_VECTORS, (apsw.carray(wanted), embedder))
+        numbers = [number for number, _ in self._numbered([space])]
+        rows = [self._rows(_VECTORS_IN, (apsw.carray(wanted), embedder, n)) for n in numbers]
+        return list(chain.from_iterable(rows))
+
+    def means(self, embedder: str, space: str) -> dict[str, ScriptMean]:
+        """Read the means that a space keeps of its own, by script."""
+        rows = chain.from_iterable(
+            self._rows(_MEANS, (embedder, number)) for number, _ in self._numbered([space])
+        )
+        return {
+            script: ScriptMean(nodes, np.frombuffer(row, np.float32)) for script, nodes, row in rows
+        }
+
+    def vectors_per_script(self, embedder: str, space: str) -> dict[str, int]:
+        """Count the vectors of a space by script, all tiers at once."""
+        counts: Counter[str] = Counter()
+        for scan in self._scans(embedder, [space]):
+            counts.update(vectors.per_script(scan))
+        return dict(counts)
+
+    def mean_vector(self, embedder: str, space: str, script: str) -> FloatVector:
+        """Take the mean over all vectors of one script in a space; empty for none."""
+        sums = [vectors.sum_of(scan, script) for scan in self._scans(embedder, [space])]
+        found = [(total, count) for total, count in sums if count]
+        if not found:
+            return np.zeros(0, np.float32)
+        total = np.sum([each for each, _ in found], axis=0)
+        mean: FloatVector = (total / sum(count for _, count in found)).astype(np.float32)
+        return mean
 
     def vectors_by_digest(self, embedder: str, digests: Iterable[str]) -> dict[str, FloatVector]:
         """Fetch rows of equal embedded text, any space: the vectors are their own cache."""

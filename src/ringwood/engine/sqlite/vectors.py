@@ -104,6 +104,30 @@ def rank(scans: Sequence[Scan], query: VectorQuery, limit: int) -> VectorRanking
     return VectorRanking(tuple(best), best)
 
 
+def per_script(scan: Scan) -> dict[str, int]:
+    """Count the rows of a tier by script. A document that lies in two tiers counts twice."""
+    rows = scan.copy.seen_by(scan.connection, scan.horizon)
+    places = rows.alive(scan.horizon, scan.spaces)
+    names = scan.copy.script_names
+    counts = np.bincount(rows.scripts[places], minlength=len(names)).tolist()
+    return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+
+def sum_of(scan: Scan, script: str) -> tuple[FloatArray, int]:
+    """Add up the unit rows of one script in a tier: float64[d], and how many they are."""
+    rows = scan.copy.seen_by(scan.connection, scan.horizon)
+    places = rows.alive(scan.horizon, scan.spaces)
+    names = scan.copy.script_names
+    dim = rows.rows.shape[1]
+    if script not in names or not len(places):
+        return np.zeros(dim), 0
+    places = places[rows.scripts[places] == names.index(script)]
+    total = np.zeros(dim)
+    for block in _blocks(places, dim):
+        total += unit_rows(rows.rows[places[block]]).sum(axis=0)
+    return total, len(places)
+
+
 def _best(scan: Scan, query: VectorQuery, limit: int) -> list[tuple[int, Cosine]]:
     """Find the `limit` best nodes of a tier that have no hotter copy, in no order."""
     rows = scan.copy.seen_by(scan.connection, scan.horizon)
