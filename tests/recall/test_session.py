@@ -43,6 +43,18 @@ def test_what_was_said_in_a_conversation_is_not_recalled_to_it(words: Memory) ->
     assert texts(words.inject(QUESTION, session="codex:on")) == [PORT]
 
 
+def test_what_came_too_late_may_be_injected_another_time(words: Memory) -> None:
+    words.store(PORT)
+    words.store("The bastion host is reached by the jump box of the harbour office.")
+    early = words.inject("How is the bastion host of the harbour reached?", session="codex:one")
+    late = words.inject(QUESTION, session="codex:one")
+    words.withdraw(late, session="codex:one")
+    assert texts(words.inject(QUESTION, session="codex:one")) == texts(late)
+    assert early.hits
+    again = words.inject("How is the bastion host of the harbour reached?", session="codex:one")
+    assert not set(texts(early)) & set(texts(again))
+
+
 def test_after_a_compaction_both_come_back(words: Memory) -> None:
     words.store(PORT, source="codex:one:1")
     words.store("The staging database is dumped at night.")

@@ -89,6 +89,11 @@ class Asking(Opened):
             sessions.add(session, (int(hit.node) for hit in answer.hits))
         return answer
 
+    def withdraw(self, answer: Recall, *, session: str) -> None:
+        """Note that what was to be injected came too late: it may be another time."""
+        if answer.hits:
+            self._opened.sessions.remove(session, (int(hit.node) for hit in answer.hits))
+
     def compacted(self, session: str) -> None:
         """Note that a host dropped what a conversation held: it may be injected again."""
         self._opened.sessions.compacted(session, datetime.now(UTC))

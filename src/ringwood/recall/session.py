@@ -92,6 +92,11 @@ class Sessions:
         before = self.known(session)
         self._put(Known(session, before.nodes | frozenset(nodes), before.since))
 
+    def remove(self, session: str, nodes: Iterable[int]) -> None:
+        """Note that nodes were not injected after all."""
+        before = self.known(session)
+        self._put(Known(session, before.nodes - frozenset(nodes), before.since))
+
     def compacted(self, session: str, now: datetime) -> None:
         """Note that the host dropped what the conversation held."""
         self._put(Known(session, since=now))
