@@ -31,10 +31,7 @@ RECALLED = (
             "根据记录：我会提前通知。",
         ),
         ("ＴＨＥ harbour CRANE is rated for ninety tonnes!", ""),
-        (
-            "Pilots board at the outer buoy, weather permitting. We do not use tugs for barges here.",
-            "",
-        ),
+        ("Pilots board at the outer buoy. We do not use tugs for barges here.", ""),
     ],
 )
 def test_a_passage_that_was_recalled_goes(said: str, left: str) -> None:
