@@ -120,6 +120,17 @@ def test_a_tool_without_what_it_needs_says_what_that_is(words: Memory) -> None:
         assert name in answer.text
 
 
+def test_every_tool_is_documented_with_its_arguments() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
+    rows = [line.strip("| ").split(" | ") for line in page.read_text("utf-8").splitlines()]
+    documented = {row[0].strip("`"): [*row, ""][2] for row in rows if row[0].startswith("`mem_")}
+
+    assert documented == {
+        tool.name: ", ".join(f"`{name}`" for name in tool.parameters["properties"])
+        for tool in TOOLS
+    }
+
+
 def test_no_tool_lets_a_caller_choose_a_space_or_an_actor() -> None:
     names = {name for tool in TOOLS for name in tool.parameters["properties"]}
 
