@@ -112,7 +112,13 @@ def _messages(line: Say | Call) -> Iterator[Event]:
     """Write a line as the events of Anthropic's Messages."""
     usage = {"input_tokens": 10, "output_tokens": 5}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "mock"}
-    start = {**message, "content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    start: dict[str, Any] = {
+        **message,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
     yield "message_start", {"type": "message_start", "message": start}
     if isinstance(line, Say):
         block: dict[str, Any] = {"type": "text", "text": ""}

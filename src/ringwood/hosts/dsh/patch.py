@@ -138,7 +138,7 @@ def _read(text: str) -> tuple[list[Any], int]:
         loader.dispose()
     if rows is None:
         return [], 0
-    if not isinstance(rows, list):
+    if not isinstance(node, yaml.SequenceNode) or not isinstance(rows, list):
         raise _no_list("it holds something else")
     if rows and node.flow_style:
         raise _no_list("it is written in brackets; write each change on lines of its own")

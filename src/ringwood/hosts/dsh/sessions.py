@@ -236,7 +236,7 @@ def _lines(raw: BufferedReader, tally: Tally) -> Iterator[bytes]:
     stream: BinaryIO = raw
     if packed:
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        stream = BufferedReader(reader)  # type: ignore[arg-type]
+        stream = BufferedReader(reader)
     try:
         while line := stream.readline(_MAX_LINE):
             if len(line) < _MAX_LINE:

@@ -66,7 +66,7 @@ def _tell(session: Session, action: str, change: installer.Change, dry_run: bool
 def _status(session: Session, place: Path) -> int:
     row = installer.installed(place)
     command = [] if row is None else [str(each) for each in row.config.get("command", [])]
-    home = homes.locate(session.home or (row and row.config.get("dataDir")))
+    home = homes.locate(session.home or (None if row is None else row.config.get("dataDir")))
     log = Path(home) / "logs" / "dsh.log"
     lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
     told = {

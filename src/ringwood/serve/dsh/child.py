@@ -20,16 +20,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from threading import Event as Flag
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ringwood import home as homes
 from ringwood.capture.consent import is_paused
 from ringwood.capture.exchange import admit
 from ringwood.capture.spool import append
 from ringwood.errors import NoHomeError, RingwoodError
 from ringwood.hosts.trivial import is_trivial
+from ringwood.serve.dsh.catchup import DAYS, Sessions, catch_up
 from ringwood.version import __version__
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Child:
         self._answering = Lock()
         self._open_memory = open_memory
         self._memory: Future[Memory] = Future()
+        self._sessions = Sessions(home)
         self._turn_ended = Flag()
         self._leaving = Flag()
 
@@ -137,11 +139,13 @@ class Child:
     def _event(self, params: Params) -> Result:
         """Put what was said into the spool; durable on return."""
         directory = _text(params, "directory")
+        session = _text(params, "session")
         if is_paused(self._home, directory):
+            self._sessions.leave_out(session)
             return {"kept": False}
         event = admit(
             host=HOST,
-            session=_text(params, "session"),
+            session=session,
             sequence=_text(params, "sequence"),
             kind=_text(params, "kind"),
             text=_text(params, "text"),
@@ -156,7 +160,7 @@ class Child:
         return {"kept": True}
 
     def _recall(self, params: Params) -> Result:
-        """Recall what a turn should begin with, as one framed block; empty when there is nothing."""
+        """Recall what a turn should begin with, as one framed block; empty where nothing is."""
         # Only now: the frame comes with numpy, which costs more than the greeting may.
         from ringwood.recall.frame import render  # noqa: PLC0415
 
@@ -194,22 +198,46 @@ class Child:
         """Load and open the memory, and let it be warm before somebody waits for it."""
         try:
             memory = self._open_memory()
-        except BaseException as error:  # whoever waits for the memory is told
+        except Exception as error:  # noqa: BLE001 - whoever waits for the memory is told
+            _log.error("the memory does not open: %s", error)
             self._memory.set_exception(error)
-            raise
+            return
         self._memory.set_result(memory)
-        if homes.exists(self._home):
+        try:
             memory.warm()
+        except RingwoodError as error:  # there is no home yet, or it is in trouble
+            _log.info("not warm: %s", error.message)
+        try:
+            self._catch_up(memory)
+        except (RingwoodError, OSError) as error:
+            _log.warning("old sessions are left for another time: %s", error)
+
+    def _catch_up(self, memory: Memory) -> None:
+        """Take in the turns of the last days that no child heard; ends when the input does."""
+        # Only now: what reads session files is not needed for a greeting.
+        from ringwood.hosts.dsh.install import default_home  # noqa: PLC0415
+        from ringwood.hosts.dsh.sessions import session_files  # noqa: PLC0415
+        from ringwood.serve.dsh.backfill import backfill  # noqa: PLC0415
+
+        def take(file: Path) -> None:
+            if self._leaving.is_set():
+                raise InterruptedError
+            left_out = self._sessions.is_left_out
+            backfill(memory, [file], wanted=lambda each: not left_out(each), only_closed=True)
+
+        catch_up(self._sessions, session_files(default_home(), time.time() - DAYS * 86_400), take)
 
     def _keep(self) -> None:
-        """Turn into documents what is due in the spool, until there is no more input; then close."""
+        """Turn into documents what is due in the spool, until the input ended; then close."""
         try:
             memory = self._memory.result()
         except Exception:  # noqa: BLE001 - said by whoever asked; the spool waits for the next one
             return
-        while not self._leaving.is_set():
+        leaving = False
+        while not leaving:  # and once more when it has ended
             self._turn_ended.wait(LOOK_S)
             self._turn_ended.clear()
+            leaving = self._leaving.is_set()
             try:
                 memory.take_in()
             except RingwoodError as error:
