@@ -101,7 +101,8 @@ def call(memory: Memory, name: str, arguments: object) -> Answer:
     except RingwoodError as error:
         return _failure(error.code, error.message, error.mend)
     except Exception as error:  # noqa: BLE001 - the outermost loop: a model never sees a traceback
-        _log.error("%s failed: %s", name[:60], type(error).__name__, exc_info=error)
+        _log.error("%s failed: %s", name[:60], type(error).__name__)
+        _log.debug("where it failed", exc_info=error)  # what it says may quote the memory
         return _failure("internal", f"{type(error).__name__} in {name}.", "report it")
     return Answer(content, _as_text(content))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from ringwood.errors import UsageError
@@ -33,6 +35,8 @@ def mcp_command(session: Session, /, http: bool, host: str | None, port: int | N
 
         run_http(memory, host or "127.0.0.1", port or 0, tell)
     else:
+        if sys.stdin.isatty():
+            session.say("A host starts this and speaks to it here; Ctrl-C ends it.")
         from ringwood.serve.mcp.stdio import run as run_stdio  # noqa: PLC0415
 
         run_stdio(memory)
