@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from random import Random
+from threading import Timer
 from typing import Any
 
 import anyio
@@ -16,7 +21,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference, TextContent
-from tests.serve.mcp_clients import Lines, connected
+from tests.serve.mcp_clients import Lines, command, connected
 
 from ringwood.capture import spool
 from ringwood.capture.exchange import Event
@@ -310,9 +315,9 @@ def test_no_child_outlives_a_server_whose_client_went_away(tmp_path: Path) -> No
         assert _is_gone(child)
 
 
-def _is_gone(pid: int) -> bool:
+def _is_gone(pid: int, within_s: float = 10.0) -> bool:
     """Say whether a process ends within a while."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
@@ -322,6 +327,63 @@ def _is_gone(pid: int) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+@pytest.mark.slow
+def test_a_client_that_reads_no_more_ends_the_server(tmp_path: Path) -> None:
+    with Lines(tmp_path / "home") as server:
+        server.open()
+        assert server.process.stdout is not None
+        server.process.stdout.close()
+
+        server.say({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+
+        assert server.process.wait(20) == 0
+
+
+@pytest.mark.slow
+def test_a_server_ends_when_its_client_is_killed(tmp_path: Path) -> None:
+    client = """
+import subprocess, sys, time
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\\n')
+server.stdin.flush()
+server.stdout.readline()
+print(server.pid, flush=True)
+time.sleep(60)
+"""
+    whole = [sys.executable, "-c", client, *command(tmp_path / "home")]
+    with subprocess.Popen(whole, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        server = int(process.stdout.readline())
+        assert not _is_gone(server, within_s=0.2)
+
+        process.kill()
+
+    assert _is_gone(server)
+
+
+@pytest.mark.slow
+def test_what_a_killed_server_acknowledged_is_there_once(tmp_path: Path) -> None:
+    random, acknowledged = Random(20261130), []
+    for life in range(4):
+        with Lines(tmp_path / "home") as server:
+            server.open()
+            Timer(random.uniform(0.1, 1.0), server.process.kill).start()
+            with suppress(BrokenPipeError, ValueError):  # it was killed, and says no more
+                for number in range(1000):
+                    text = f"Note {number} of life {life}."
+                    stored = server.call("mem_store", {"text": text})
+                    assert stored["result"]["structuredContent"]["stored"]
+                    acknowledged.append(text)
+            assert server.process.wait(20) == -signal.SIGKILL
+
+    with Memory.open(tmp_path / "home", space="app", embedder="words") as opened:
+        kept = [opened.read(each.path).source for each in opened.recent(limit=10_000)]
+
+    assert len(acknowledged) > 4
+    assert len(kept) == len(set(kept)) <= len(acknowledged) + 4  # the one under way, at most
+    assert set(acknowledged) <= set(kept)
 
 
 @pytest.mark.slow
