@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
@@ -60,6 +62,16 @@ NEWEST = 400
 """Documents whose folders a new session is told."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a request is answered."""
+
+    message: dict[str, Any] = field(default_factory=dict)
+    """What goes over the line."""
+    if_late: Callable[[], None] = lambda: None
+    """Done where nobody was left to take it."""
+
+
 class Resident:
     """Serves one home until it should leave. The seat is taken already."""
 
@@ -74,8 +86,8 @@ class Resident:
         self._busy = 0
         self._last_request = time.monotonic()
         self._count = threading.Lock()
-        self._requests: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "hello": lambda request: {},
+        self._requests: dict[str, Callable[[dict[str, Any]], Reply]] = {
+            "hello": lambda request: Reply(),
             "recall": self._recall,
             "brief": self._brief,
             "flush": self._flush,
@@ -158,8 +170,8 @@ class Resident:
         try:
             with line:
                 if wire.is_same_user(line):
-                    request = wire.receive(line, time.monotonic() + REQUEST_S)
-                    wire.send(line, self._answer(request), time.monotonic() + REQUEST_S)
+                    reply = self._answer(wire.receive(line, time.monotonic() + REQUEST_S))
+                    self._hand_over(line, reply)
         except OSError as error:
             _log.debug("a request broke off: %s", error)
         finally:
@@ -168,28 +180,40 @@ class Resident:
                 self._busy -= 1
                 self._last_request = time.monotonic()
 
-    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        reply: dict[str, Any] = {"version": __version__, "pid": os.getpid()}
-        act = self._requests.get(str(request.get("do")))
+    def _hand_over(self, line: socket.socket, reply: Reply) -> None:
+        signature = {"version": __version__, "pid": os.getpid()}
         try:
-            return reply | ({"error": "unknown"} if act is None else act(request))
+            wire.send(line, signature | reply.message, time.monotonic() + REQUEST_S)
+        except OSError:
+            reply.if_late()
+            raise
+
+    def _answer(self, request: dict[str, Any]) -> Reply:
+        act = self._requests.get(str(request.get("do")))
+        if act is None:
+            return Reply({"error": "unknown"})
+        try:
+            return act(request)
         except RingwoodError as error:
             if not isinstance(error, NoHomeError):
                 _log.warning("%s failed: %s", request.get("do"), error.code)
-            return reply | {"error": error.code}
+            return Reply({"error": error.code})
         except Exception as error:  # noqa: BLE001 - the outermost loop: the next request may go well
             _log.warning("%s failed: %s", request.get("do"), type(error).__name__)
-            return reply | {"error": "internal"}
+            return Reply({"error": "internal"})
 
-    def _recall(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _recall(self, request: dict[str, Any]) -> Reply:
         """Find what a prompt is to be told, framed."""
         view = self._memory.within(key=_text_or_none(request, "space"))
         session = str(request.get("session"))
         self._due.set()  # whoever asks has handed something over
         answer = view.inject(str(request.get("query")), session=session, timeout_s=VECTOR_S)
-        return {"text": render(answer.hits, secrets.token_hex(8)), "notes": list(answer.notes)}
+        return Reply(
+            {"text": render(answer.hits, secrets.token_hex(8)), "notes": list(answer.notes)},
+            if_late=partial(view.withdraw, answer, session=session),
+        )
 
-    def _brief(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _brief(self, request: dict[str, Any]) -> Reply:
         """Say what a space holds, and keep it for a session that starts while nobody is here."""
         key = _text_or_none(request, "space")
         view = self._memory.within(key=key)
@@ -200,21 +224,21 @@ class Resident:
         if text != before:
             homes.create_folder(str(path.parent))
             homes.write_private(str(path), text)
-        return {"text": text}
+        return Reply({"text": text})
 
-    def _flush(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _flush(self, request: dict[str, Any]) -> Reply:
         self._due.set()
-        return {}
+        return Reply()
 
-    def _compacted(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _compacted(self, request: dict[str, Any]) -> Reply:
         self._memory.compacted(str(request.get("session")))
-        return {}
+        return Reply()
 
-    def _leave(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _leave(self, request: dict[str, Any]) -> Reply:
         """Leave the seat before the answer: whoever asks may have it at once."""
         self._leaving = "asked to"
         self._seat.leave()
-        return {}
+        return Reply()
 
     # -- timers ----------------------------------------------------------------------------------
 
