@@ -40,6 +40,9 @@ from ringwood.write.worker import WorkerOptions
 SHORT_NAMES = {"RINGWOOD_EMBEDDER": "embed.embedder"}
 """Environment variables with a name of their own."""
 
+OTHERS_NAMES = {"OLLAMA_HOST": "embed.ollama_url", "OPENAI_BASE_URL": "embed.openai_url"}
+"""Environment variables of other programs. They count where nothing was said to Ringwood itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
@@ -141,7 +144,37 @@ def settings(home: str, environ: Mapping[str, str] | None = None) -> list[Settin
     for name, key in names.items():
         if environ.get(name):
             known[key] = Setting(key, _fit(key, environ[name]), name)
+    for name, key in OTHERS_NAMES.items():
+        if environ.get(name) and known[key].origin == "default":
+            known[key] = Setting(key, _fit(key, environ[name]), name)
     return list(known.values())
+
+
+def credential(home: str, provider: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """Return the key for a provider, from the environment or the home's file of keys.
+
+    Args:
+        home: the home's folder.
+        provider: `openai`: `OPENAI_API_KEY`, else `key` under `[openai]`.
+        environ: None: this process's.
+
+    Raises:
+        HomeError: when others can read the file.
+        ConfigError: when it holds something else than keys. The message does not repeat it.
+    """
+    environ = os.environ if environ is None else environ
+    path = str(Path(home) / homes.CREDENTIALS_FILE)
+    if given := environ.get(f"{provider.upper()}_API_KEY", "").strip():
+        return given
+    text = homes.read_private(path)
+    try:
+        key = tomllib.loads(text or "").get(provider, {}).get("key", "")
+        return key.strip() or None
+    except (AttributeError, ValueError, RecursionError):
+        # Nothing of the cause: it may quote the line that it does not understand.
+        raise ConfigError(
+            f"{path} is no file of keys.", mend=f'write a section [{provider}] with key = "…"'
+        ) from None
 
 
 def setting(home: str, key: str) -> Setting:
@@ -291,6 +324,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     "link.threshold": (0, 1),
     "tiers.hot_days": (0, 36_500),
     "tiers.warm_days": (0, 36_500),
+    "embed.connect_timeout_s": (0.1, inf),
+    "embed.timeout_s": (1, inf),
+    "embed.batch": (1, inf),
     "worker.retry_s": (1, inf),
     "worker.lease_s": (0.05, inf),
     "worker.give_up_after": (1, inf),

@@ -5,6 +5,7 @@ A home is one directory:
     <home>/memory.db, memory-warm.db, memory-cold.db   the three tiers
     <home>/mirror/                                      Markdown for people and git
     <home>/config.toml                                  settings
+    <home>/credentials.toml                             keys, for their owner's eyes only
     <home>/sessions/                                    what a conversation was handed, by id
 """
 
@@ -17,6 +18,7 @@ from ringwood.errors import HomeError, NoHomeError, StorageError
 
 HOT_FILE = "memory.db"
 CONFIG_FILE = "config.toml"
+CREDENTIALS_FILE = "credentials.toml"
 MIRROR_FOLDER = "mirror"
 EMBEDDING_LOCK = "embedding.lock"
 RESIDENT_LOCK = "resident.lock"
@@ -129,6 +131,29 @@ def write_private(path: str, text: str) -> None:
         raise StorageError(
             f"The file {path} cannot be written: {error.strerror}.",
             mend="free some space or correct the permissions, then try again",
+        ) from error
+
+
+def read_private(path: str) -> str | None:
+    """Read a small file that only its owner can read; None when there is none.
+
+    Raises:
+        HomeError: when others can read it too.
+        StorageError: when the disk refuses.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
+                raise HomeError(
+                    f"The file {path} is not used: others can read the keys in it.",
+                    mend=f"chmod 600 {path}",
+                )
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageError(
+            f"The file {path} cannot be read.", mend=f"make it a text file, and chmod 600 {path}"
         ) from error
 
 

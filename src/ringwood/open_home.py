@@ -10,22 +10,26 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock, RLock
 
 from ringwood import home as homes
-from ringwood.config import Config
+from ringwood.config import Config, credential
 from ringwood.embed.base import Embedder
 from ringwood.embed.choose import Choice, Remembered, choose
 from ringwood.embed.lease import EmbeddingLease
+from ringwood.embed.meaning import Meaning
+from ringwood.embed.open import open_embedder
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import StorageError, UsageError
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
+from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
-from ringwood.write.ingest import Intake
 from ringwood.write.worker import Task, Worker
 
 _log = logging.getLogger(__name__)
@@ -93,27 +97,61 @@ class OpenHome:
         return self._engine is not None and not self._closed
 
     def choice(self) -> Choice:
-        """Return the embedder and how meanings are compared, decided once."""
+        """Return the embedder and how meanings are compared, decided once: no server is asked."""
         with self._lock:
             if self._chosen is None:
-                with self.engine().reading() as reader:
-                    remembered = _remembered(reader)
-                asked = self._asked_embedder or self._config.embed.embedder
-                calibrated = self._config.embed.calibration
-                self._chosen = choose(asked, remembered, calibrated=calibrated)
+                self._chosen = self._choose(self._asked_embedder or self._config.embed.embedder)
             return self._chosen
+
+    def meaning(self) -> Meaning | None:
+        """Return how meanings are compared; an embedder on a server is asked first who it is.
+
+        That may take a while, so it is for the worker: no lock is held meanwhile.
+
+        Raises:
+            EmbedderError: when the server does not answer well.
+        """
+        choice = self.choice()
+        if choice.unmet is None:
+            return choice.meaning
+        choice.unmet.meet()
+        with self.engine().reading() as reader:
+            filled = _remembered(reader) is not None
+        if filled:
+            self._remember(self._choose(choice.unmet).remembered)
+        # Whichever process met it first has written down how it is known again.
+        met = replace(self._choose(choice.unmet), owned=choice.owned)
+        with self._lock:
+            self._chosen = met
+        return met.meaning
+
+    def _choose(self, asked: str | Embedder | None) -> Choice:
+        with self.engine().reading() as reader:
+            remembered = _remembered(reader)
+        opener = partial(
+            open_embedder, options=self._config.embed, key_of=partial(credential, self._home)
+        )
+        calibrated = self._config.embed.calibration
+        return choose(asked, remembered, calibrated=calibrated, opener=opener)
 
     def intake(self) -> Intake:
         """Say how texts are taken in; the first of them fixes the home's embedder."""
-        choice, engine = self.choice(), self.engine()
-        with engine.reading() as reader:
-            news = _is_news(choice.remembered, _remembered(reader))
-        if news:
-            with engine.writing() as writer, engine.reading() as reader:
-                if _is_news(choice.remembered, _remembered(reader)):
-                    writer.set_meta("embedder", choice.remembered.name)
-                    writer.set_meta("embedder_identity", choice.remembered.identity)
+        choice = self.choice()
+        self._remember(choice.remembered)
         return Intake(datetime.now(UTC), choice.state, self._config.parse)
+
+    def _remember(self, chosen: Remembered) -> None:
+        """Write down which embedder the home's vectors are of, unless it is there already."""
+        engine = self.engine()
+        with engine.reading() as reader:
+            news = _is_news(chosen, _remembered(reader))
+        if not news:
+            return
+        with engine.writing() as writer, engine.reading() as reader:
+            if _is_news(chosen, _remembered(reader)):
+                writer.set_meta("embedder", chosen.name)
+                writer.set_meta("embedder_identity", chosen.identity)
+                writer.set_meta("embedder_record", chosen.record)
 
     def erasure(self, *, dry_run: bool = False) -> Erasure:
         """Say where and how texts are forgotten."""
@@ -140,7 +178,7 @@ class OpenHome:
             if self._worker is None:
                 task = Task(
                     engine=self.engine(),
-                    meaning=self.choice().meaning,
+                    meaning=self.meaning,
                     mirror_root=self._mirror_root,
                     link=self._config.link,
                     mirror=self._config.mirror,
@@ -234,12 +272,19 @@ class OpenHome:
 def _remembered(reader: Reader) -> Remembered | None:
     """Read what the home was filled with."""
     name = reader.meta("embedder")
-    return None if name is None else Remembered(name, reader.meta("embedder_identity") or "")
+    if name is None:
+        return None
+    identity, record = reader.meta("embedder_identity"), reader.meta("embedder_record")
+    return Remembered(name, identity or "", record or "")
 
 
 def _is_news(chosen: Remembered, known: Remembered | None) -> bool:
     """Say whether a home is to be told which embedder its vectors are of."""
-    return known is None or (known != chosen and known.accepts(chosen))
+    if known is None:
+        return True
+    if known == chosen:
+        return bool(chosen.record) and not known.record
+    return known.accepts(chosen)
 
 
 def _path(given: str | None) -> Path | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from ringwood.embed.base import Embedder
 from ringwood.embed.meaning import Meaning
 from ringwood.embed.open import open_embedder
-from ringwood.errors import EmbedderError, UsageError
+from ringwood.embed.remote.embedder import RemoteEmbedder
+from ringwood.embed.remote.record import Record
+from ringwood.errors import EmbedderError, HomeError, UsageError
 from ringwood.types import State
 
 DEFAULT = "bundled"
@@ -25,6 +28,8 @@ class Remembered:
     identity: str
     """Under which its vectors are stored; empty by words alone, and while no embedder was to be had
     yet."""
+    record: str = field(default="", compare=False)
+    """How a model on a server is known again (`embed.remote.record`); empty for all others."""
 
     def accepts(self, offered: Remembered) -> bool:
         """Say whether vectors of an embedder may join those that are stored."""
@@ -43,6 +48,13 @@ class Choice:
     """Why it goes by words although the home has vectors."""
     owned: Embedder | None = None
     """The embedder that was opened here and is to be closed; one that was given is its giver's."""
+    unmet: RemoteEmbedder | None = None
+    """An embedder on a server that nobody has asked yet who it is: `meet` it, then choose again."""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether vectors come from this process, now or once a server has answered."""
+        return self.meaning is not None or self.unmet is not None
 
     @property
     def state(self) -> State:
@@ -51,14 +63,19 @@ class Choice:
 
 
 def choose(
-    asked: str | Embedder | None, remembered: Remembered | None, *, calibrated: bool
+    asked: str | Embedder | None,
+    remembered: Remembered | None,
+    *,
+    calibrated: bool,
+    opener: Callable[[str], Embedder | None] = open_embedder,
 ) -> Choice:
-    """Decide between what is asked for and what the home was filled with.
+    """Decide between what is asked for and what the home was filled with. Asks no server.
 
     Args:
         asked: a name, an embedder, or None for what the home was filled with.
         remembered: None for a home that holds nothing yet.
         calibrated: False for raw cosines.
+        opener: makes an embedder from its name, as `open_embedder` does.
 
     Raises:
         UsageError: when there is no embedder of the name that is asked for.
@@ -67,29 +84,48 @@ def choose(
     wanted = asked if asked is not None else default
     name = wanted if isinstance(wanted, str) else wanted.name
     try:
-        embedder = open_embedder(wanted) if isinstance(wanted, str) else wanted
-    except (EmbedderError, UsageError) as error:
+        embedder = opener(wanted) if isinstance(wanted, str) else wanted
+    except (EmbedderError, HomeError, UsageError) as error:
         if isinstance(error, UsageError) and asked is not None:
             raise
         # A home that a program filled with an embedder of its own is read by words elsewhere.
         kept = remembered or Remembered(name, "")
         return Choice(kept, None, (f"Recall by words only: {error.message}",))
-    meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
-    offered = Remembered(name, "" if meaning is None else meaning.identity)
     owned = embedder if isinstance(wanted, str) else None
-    if remembered is None or remembered.accepts(offered):
-        return Choice(offered, meaning, owned=owned)
+    if remembered is None or remembered.name == name:
+        if isinstance(embedder, RemoteEmbedder) and not _is_known(embedder, remembered):
+            note = f"Recall by words only: {name!r} has not answered yet."
+            return Choice(remembered or Remembered(name, ""), None, (note,), owned, embedder)
+        meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
+        offered = Remembered(
+            name, "" if meaning is None else meaning.identity, _record_of(embedder)
+        )
+        if remembered is None or remembered.accepts(offered):
+            return Choice(offered, meaning, owned=owned)
     if owned is not None:
         owned.close()
     return Choice(remembered, None, (_refusal(remembered, name),))
+
+
+def _is_known(embedder: RemoteEmbedder, remembered: Remembered | None) -> bool:
+    """Tell an embedder what the home knows of its model; say whether it knows it then."""
+    record = None if remembered is None else Record.loads(remembered.record)
+    if record is not None:
+        embedder.know(record)
+    return embedder.record is not None
+
+
+def _record_of(embedder: Embedder | None) -> str:
+    known = isinstance(embedder, RemoteEmbedder) and embedder.record
+    return known.dumps() if known else ""
 
 
 def _refusal(remembered: Remembered, name: str) -> str:
     if remembered.name == name:
         return (
             f"This home was filled with another model of the embedder {name!r}"
-            f" ({remembered.identity}): recall goes by words. Install that model, or import into"
-            f" another home."
+            f" ({remembered.identity}): recall goes by words. Bring that model back, or run"
+            f" `ringwood reindex`."
         )
     return (
         f"This home was filled with the embedder {remembered.name!r}, not {name!r}: recall goes by"

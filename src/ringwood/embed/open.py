@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ringwood.embed.base import Embedder
 from ringwood.embed.bundled import BundledEmbedder
 from ringwood.embed.hashing import DEFAULT_DIM, HashingEmbedder
+from ringwood.embed.options import EmbedOptions
+from ringwood.embed.remote.open import PROVIDERS, open_remote
 from ringwood.errors import UsageError
 
-NAMES = ("bundled", "words", "hashing", "hashing:DIM")
+NAMES = ("bundled", "words", "hashing", "hashing:DIM", "ollama:MODEL", "openai:MODEL")
 """What this version takes."""
 
-_REMOTE = ("ollama", "openai")
 
-
-def open_embedder(name: str, *, threads: int | None = None) -> Embedder | None:
+def open_embedder(
+    name: str,
+    *,
+    threads: int | None = None,
+    options: EmbedOptions | None = None,
+    key_of: Callable[[str], str | None] = lambda provider: None,
+) -> Embedder | None:
     """Make the embedder of this name; None for `words`, which is recall without one.
 
-    Costs nothing: no model is imported and no process is started before the first text.
+    Costs nothing: no model is imported, no process is started and no server asked before the first
+    text.
 
     Args:
         name: One of `NAMES`.
         threads: Of the model, for `bundled`; None for all cores.
+        options: Where servers are, and how long they may take.
+        key_of: Returns the key for a provider, `openai`; None where there is none.
 
     Raises:
-        UsageError: when there is no such embedder.
-        EmbedderError: when no model package is installed.
+        UsageError: when there is no such embedder, or its server's URL is none.
+        EmbedderError: when no model package is installed, or a key is missing.
     """
     kind, _, argument = name.partition(":")
     if name == "words":
@@ -33,11 +44,8 @@ def open_embedder(name: str, *, threads: int | None = None) -> Embedder | None:
         return BundledEmbedder(threads=threads)
     if kind == "hashing" and (name == kind or _is_dim(argument)):
         return HashingEmbedder(int(argument or DEFAULT_DIM))
-    if kind in _REMOTE:
-        raise UsageError(
-            f"remote embedders are not in this version: {name!r}",
-            mend="use `--embedder bundled`, or `--embedder words` to go without",
-        )
+    if kind in PROVIDERS:
+        return open_remote(name, EmbedOptions() if options is None else options, key_of)
     raise UsageError(f"there is no embedder {name!r}", mend=f"use one of: {', '.join(NAMES)}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib import resources
@@ -29,7 +30,11 @@ def sentences() -> tuple[list[str], list[tuple[str, str]]]:
 @cache
 def calibration_of(provider: str) -> tuple[Means, Anchors]:
     """Read what was measured for a provider; `bench/calibrate.py` writes it."""
-    record = _read(f"{provider}.json")
+    return read_record(_read(f"{provider}.json"))
+
+
+def read_record(record: Mapping[str, Any]) -> tuple[Means, Anchors]:
+    """Read means and anchors from what `record_of` wrote."""
     by_script = {
         script: np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float32)
         for script, text in record["means"].items()

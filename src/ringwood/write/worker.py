@@ -49,8 +49,9 @@ class Task:
 
     engine: Engine
     """The home's database."""
-    meaning: Meaning | None
-    """None: words are all, only the mirror follows."""
+    meaning: Callable[[], Meaning | None]
+    """How meanings are compared, asked for in every round; None: words are all, only the mirror
+    follows. It may raise `EmbedderError`, and is then asked again after the pause."""
     mirror_root: str
     """Folder of the mirror."""
     link: LinkOptions = field(default_factory=LinkOptions)
@@ -172,7 +173,8 @@ class Worker:
             return _Round(tried=False, again_s=self._task.worker.lease_s)
         try:
             self._mirror_all()
-            well = self._task.meaning is None or self._embed_all(self._task.meaning)
+            meaning = self._task.meaning()
+            well = meaning is None or self._embed_all(meaning)
         finally:
             self._lease.release()
         if not well:

@@ -1,0 +1,1 @@
+"""Embedders that run elsewhere: Ollama, and whatever speaks OpenAI's `/embeddings`."""
