@@ -14,6 +14,7 @@ RECALLED = (
     "- Pilots board at the outer buoy, weather permitting.\n- We do not use tugs for barges here.",
     "起重机每年三月检修一次，由外包队负责。吃水超过九米的船要等涨潮。",
     "Radio traffic goes over port channel 1480",
+    "Who has the keys?",
 )
 
 
@@ -23,6 +24,7 @@ RECALLED = (
         (RECALLED[0], ""),
         ("You noted: “The harbour crane is rated for ninety tonnes.” So no.", "You noted: So no."),
         ("The harbour crane is rated for ninety tonnes.\nMine.", "Mine."),
+        ("> Who has the keys?\n\nThe porter.", "\nThe porter."),  # short, but all of a text
         ("* **Pilots board at the outer buoy**, weather permitting.\n* Mine.", "* Mine."),
         ("> The harbour crane is\n> rated for ninety tonnes.\n\nMine.", "\nMine."),
         ("1. We do not use tugs for barges here.\n2. Mine.", "2. Mine."),

@@ -10,6 +10,7 @@ or quotation and stands in the source as whole clauses: `use Redis` is not in `d
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -19,10 +20,7 @@ from ringwood.types import Span
 
 MIN_CHARS = 24
 """Shorter passages are everybody's: `Yes, exactly.` A character of Chinese, Japanese or Korean
-counts twice: it says about as much as two letters."""
-MAX_RECALLED_CHARS = 400_000
-"""Of recalled texts that are compared with, the first first: a hundred blocks of the usual size."""
-
+counts twice: it says about as much as two letters. A recalled text as a whole may be shorter."""
 _KEY_WORDS = 3  # a passage is looked up by its first words
 _SAME_KEY = 16  # places in the source that are tried for it
 _LONGEST = 400  # words of one passage; a longer one goes in pieces
@@ -54,6 +52,8 @@ class _Words:
     """Where each stands in the text."""
     breaks: frozenset[int]
     """Numbers of words in front of which something whole may end and begin; the ends included."""
+    texts: frozenset[int]
+    """Those in front of which another text begins; the ends included."""
 
 
 def drop_quotes(text: str, recalled: Sequence[str]) -> tuple[str, int]:
@@ -63,11 +63,10 @@ def drop_quotes(text: str, recalled: Sequence[str]) -> tuple[str, int]:
 
     Args:
         text: what was said.
-        recalled: texts that were handed over before, the latest first.
+        recalled: texts that were handed over before.
     """
-    source = _read("\n".join(recalled)[:MAX_RECALLED_CHARS], _CLAUSE_BREAK)
-    said = _read(text, _SENTENCE_BREAK) if source.words else source
-    places = _places(source)
+    source, places = _index(tuple(recalled))
+    said = _read((text,) if source.words else (), _SENTENCE_BREAK)
     found: list[Span] = []
     steps = at = 0
     while at + _KEY_WORDS <= len(said.words) and steps < _MAX_STEPS:
@@ -83,20 +82,30 @@ def drop_quotes(text: str, recalled: Sequence[str]) -> tuple[str, int]:
     return _without(text, found)
 
 
-def _read(text: str, breaks: re.Pattern[str]) -> _Words:
+@functools.lru_cache(maxsize=1)  # one exchange after the other is compared with the same texts
+def _index(recalled: tuple[str, ...]) -> tuple[_Words, dict[tuple[str, ...], list[int]]]:
+    source = _read(recalled, _CLAUSE_BREAK)
+    return source, _places(source)
+
+
+def _read(texts: Sequence[str], breaks: re.Pattern[str]) -> _Words:
     words: list[str] = []
     spans: list[Span] = []
     starts = {0}
-    end = 0
-    for match in _WORD.finditer(text):
-        if not match["word"]:
-            continue
-        if breaks.search(text, end, match.start()):
-            starts.add(len(words))
-        words.append(unicodedata.normalize("NFKC", match[0]).casefold())
-        spans.append(match.span())
-        end = match.end()
-    return _Words(tuple(words), tuple(spans), frozenset(starts | {len(words)}))
+    whole = {0}
+    for text in texts:
+        end = 0
+        for match in _WORD.finditer(text):
+            if not match["word"]:
+                continue
+            if breaks.search(text, end, match.start()):
+                starts.add(len(words))
+            words.append(unicodedata.normalize("NFKC", match[0]).casefold())
+            spans.append(match.span())
+            end = match.end()
+        starts.add(len(words))
+        whole.add(len(words))
+    return _Words(tuple(words), tuple(spans), frozenset(starts), frozenset(whole))
 
 
 def _places(source: _Words) -> dict[tuple[str, ...], list[int]]:
@@ -118,7 +127,8 @@ def _common(said: _Words, at: int, source: _Words, place: int) -> tuple[int, int
             break
         length += 1
         weight += len(word) + 1  # the space behind it; what makes a wide character count twice
-        if weight >= MIN_CHARS and at + length in said.breaks and place + length in source.breaks:
+        ends = at + length in said.breaks and place + length in source.breaks
+        if ends and (weight >= MIN_CHARS or {place, place + length} <= source.texts):
             whole = length
     return whole, length + 1
 
