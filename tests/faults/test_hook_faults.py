@@ -74,6 +74,11 @@ def plain(injection: Injection) -> Fault:
 
 
 @contextmanager
+def no_home_yet(host: Host) -> Iterator[Injection]:
+    yield Injection()
+
+
+@contextmanager
 def healthy(host: Host) -> Iterator[Injection]:
     with resident(host):
         yield Injection()
@@ -259,7 +264,7 @@ def a_flood(payload: bytes, chance: random.Random) -> bytes:
 
 FAULTS: dict[str, Fault] = {
     "healthy": healthy,
-    "no home": lambda host: plain_without_home(),
+    "no home yet": no_home_yet,
     "stopped resident": stopped_resident,
     "dying resident": dying_resident,
     "dead embedder": dead_embedder,
@@ -285,11 +290,6 @@ FAULTS: dict[str, Fault] = {
     "input never ends": plain(Injection(stays_open=True)),
     "nobody reads": plain(Injection(deaf=True)),
 }
-
-
-@contextmanager
-def plain_without_home() -> Iterator[Injection]:
-    yield Injection()
 
 
 def blocked(host: Host, injection: Injection, seed: int) -> str:
