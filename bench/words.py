@@ -26,7 +26,8 @@ from ringwood.engine.base import WordQuery
 from ringwood.engine.sqlite import open_engine
 from ringwood.parse.tree import ParseOptions
 from ringwood.text.terms import index_terms, query_terms
-from ringwood.write.ingest import Draft, Intake, ingest
+from ringwood.write.draft import Draft, Intake
+from ringwood.write.ingest import ingest
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LIMIT = 50

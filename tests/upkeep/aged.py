@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from ringwood.engine.base import Engine, TierOptions
 from ringwood.types import Tier
 from ringwood.upkeep.rotate import Rotated, rotate
-from ringwood.write.ingest import Draft, Intake, ingest
+from ringwood.write.draft import Draft, Intake
+from ringwood.write.ingest import ingest
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -19,10 +19,11 @@ from ringwood.memory import Memory
 from ringwood.types import Edge
 from ringwood.upkeep.dream import Dreamed, DreamOptions, Plan, dream
 from ringwood.upkeep.relink import compare, read_space, write
-from ringwood.upkeep.rotate import terms_of
+from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
-from ringwood.write.ingest import Draft, Intake, ingest
+from ringwood.write.ingest import ingest
 from ringwood.write.link import LinkOptions
+from ringwood.write.nodes import terms_of
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 NO_LINKS = LinkOptions(max_edges=0)

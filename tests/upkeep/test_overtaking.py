@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.upkeep.aged import NOW, fill, rotated, text_of, tiers_of
 
-from ringwood.engine.base import Engine, Writer
+from ringwood.engine.base import Engine
 from ringwood.types import Tier
 from ringwood.upkeep.rotate import Rotated
+from ringwood.write.draft import Draft, Intake
 from ringwood.write.forget import Erasure, forget_documents
-from ringwood.write.ingest import Draft, Intake, ingest
+from ringwood.write.ingest import ingest
 
 
-def rotate_before_the_first_write(
-    engine: Engine, tier: Tier, monkeypatch: pytest.MonkeyPatch
+def rotate_before_the_first(
+    engine: Engine, step: str, monkeypatch: pytest.MonkeyPatch, tier: Tier
 ) -> list[Rotated]:
-    """Let a rotation run just before the next write to a tier; it is then in the list."""
-    real, done = engine.writing, list[Rotated]()
+    """Let a rotation run just before the first step of its name in a tier; it is then listed."""
+    real, begun, done = getattr(engine, step), list[str](), list[Rotated]()
 
-    def writing(
-        asked: Tier = "hot", *, timeout_s: float | None = None
-    ) -> AbstractContextManager[Writer]:
-        if asked == tier and not done:
+    def called(asked: Tier = "hot", *arguments: object, **named: object) -> object:
+        if asked == tier and not begun:
+            begun.append(step)
             done.append(rotated(engine))
-        return real(asked, timeout_s=timeout_s)
+        return real(asked, *arguments, **named)
 
-    monkeypatch.setattr(engine, "writing", writing)
+    monkeypatch.setattr(engine, step, called)
     return done
 
 
@@ -37,7 +37,7 @@ def test_an_edit_outlives_a_rotation_before_its_older_copy_is_deleted(
 ) -> None:
     [document] = fill(engine, [100])
     rotated(engine)
-    done = rotate_before_the_first_write(engine, "warm", monkeypatch)
+    done = rotate_before_the_first(engine, "drop_copies", monkeypatch, "warm")
     mended = text_of(0) + "\nMended.\n"
 
     ingest(engine, [Draft(mended, "global", "person", source="note 0")], Intake(NOW, "ready"))
@@ -48,11 +48,28 @@ def test_an_edit_outlives_a_rotation_before_its_older_copy_is_deleted(
         assert reader.text_of(document) == mended
 
 
+def test_an_edit_is_begun_anew_when_a_rotation_takes_its_document_back_before_it_is_written(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [document] = fill(engine, [100])
+    rotated(engine)
+    done = rotate_before_the_first(engine, "writing", monkeypatch, "hot")
+    mended = text_of(0) + "\nMended.\n"
+
+    ingest(engine, [Draft(mended, "global", "person", source="note 0")], Intake(NOW, "ready"))
+
+    assert [each.moved["warm"] for each in done] == [1]
+    assert tiers_of(engine, [document]) == ["hot"]
+    with engine.reading() as reader:
+        assert reader.text_of(document) == mended
+        assert reader.text_at(document, NOW - timedelta(days=50)) == text_of(0)
+
+
 def test_forgetting_outlives_a_rotation_that_goes_the_other_way(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     [document] = fill(engine, [400])
-    done = rotate_before_the_first_write(engine, "warm", monkeypatch)
+    done = rotate_before_the_first(engine, "writing", monkeypatch, "warm")
     with engine.reading() as reader:
         card = reader.documents([document])[document]
 

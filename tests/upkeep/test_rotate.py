@@ -14,8 +14,9 @@ from ringwood.engine.base import Engine, TierOptions
 from ringwood.memory import Memory
 from ringwood.recall.budget import Budget
 from ringwood.types import Hit
-from ringwood.upkeep.rotate import terms_of
-from ringwood.write.ingest import Draft, Intake, ingest
+from ringwood.write.draft import Draft, Intake
+from ringwood.write.ingest import ingest
+from ringwood.write.nodes import terms_of
 
 DAY = timedelta(days=1)
 AGES = [0, 29, 31, 100, 179, 181, 400]

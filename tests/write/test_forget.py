@@ -10,8 +10,8 @@ import pytest
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory import Memory
+from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure, Forgotten, forget_documents, forget_node
-from ringwood.write.ingest import Intake
 
 CANARY = "The zebrafish protocol uses xylographic buffers at forty degrees."
 SIBLING = "The sourdough protocol uses rye flour at twenty degrees."

@@ -14,7 +14,7 @@ import pytest
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory import Memory
-from ringwood.write.ingest import cut
+from ringwood.write.prepare import cut
 
 NOTE = "# Plan\n\n## Goal\n\nShip the gateway in May.\n\n## Risk\n\nThe certificate is late."
 

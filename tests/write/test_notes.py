@@ -13,7 +13,7 @@ import pytest
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
 from ringwood.write import notes
-from ringwood.write.ingest import Draft
+from ringwood.write.draft import Draft
 from ringwood.write.notes import NoteOptions, Skipped
 
 

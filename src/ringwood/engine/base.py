@@ -226,6 +226,9 @@ class Reader(Protocol):
     def former(self, space: str, path: str) -> Former | None:
         """Say which node was at a path before it was renamed, moved or removed."""
 
+    def formers_of(self, document: int) -> dict[str, Former]:
+        """Map every path that a node of a document had, and has no more, to what was there."""
+
     def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
         """List the ids of the newest nodes that can carry an edge, newest first."""
 

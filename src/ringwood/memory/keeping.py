@@ -22,10 +22,11 @@ from ringwood.recall import browse
 from ringwood.recall.browse import Reach
 from ringwood.text.clean import clean
 from ringwood.types import Actor, Receipt
+from ringwood.write.draft import Draft
 from ringwood.write.exchanges import TakenIn, store_exchanges
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
-from ringwood.write.ingest import Draft, ingest
+from ringwood.write.ingest import ingest
 from ringwood.write.paths import slug_path
 from ringwood.write.receipt import ImportReport, read_again, read_receipt
 
@@ -57,7 +58,8 @@ class Keeping(Opened):
             title: instead of what the text says of its title.
             path: instead of the title's slug, for example `/decisions/database`.
             source: key under which a later store replaces this text.
-            replace: address of a document whose text this is from now on; it stays in its space.
+            replace: address of what this text takes the place of: a document, or a node with all
+                below it. It stays in its space.
             importance: 0..1; 0.5 unless set.
             at: when it was said or written; now unless set. Without a zone it is local time, here
                 and wherever a time is given.
@@ -86,6 +88,7 @@ class Keeping(Opened):
             path=None if path is None else slug_path(clean(path)[0]),
             source=None if source is None else clean(source)[0],
             replaces=None if edited is None else edited.id,
+            part=None if edited is None else node.id,
             importance=importance,
             created_at=instant(at),
         )
@@ -213,7 +216,7 @@ class Keeping(Opened):
 
     def missing_vectors(self) -> int:
         """Count the nodes that have no vector yet; 0 where words are all."""
-        if not homes.exists(self.home) or self._opened.choice().meaning is None:
+        if not homes.exists(self.home) or not self._opened.choice().embeds:
             return 0
         with self._opened.engine().reading() as reader:
             tiers = dict(reader.totals().tiers)

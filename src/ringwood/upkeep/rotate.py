@@ -15,10 +15,9 @@ from itertools import groupby
 
 from ringwood.engine.base import Engine, Reader, TierOptions
 from ringwood.engine.placement import Misplaced, Move, TierDates
-from ringwood.text.terms import index_terms
-from ringwood.types import TIERS, Node, Tier
+from ringwood.types import TIERS, Tier
 from ringwood.upkeep.clock import Leaving, Marks, doubt
-from ringwood.write.template import indexed_text
+from ringwood.write.nodes import terms_of
 
 BATCH_DOCUMENTS = 50
 """Documents moved in one transaction: what a writer waits for at most, about a quarter second."""
@@ -172,21 +171,6 @@ def _batches(engine: Engine, documents: Sequence[int]) -> Iterator[list[Move]]:
             batch, chars = [], 0
     if batch:
         yield batch
-
-
-def terms_of(nodes: Sequence[Node]) -> dict[int, tuple[str, ...]]:
-    """Prepare the index terms of a document's nodes, as storing does.
-
-    Args:
-        nodes: all of them, in reading order.
-    """
-    titles: dict[int, tuple[str, ...]] = {}
-    terms: dict[int, tuple[str, ...]] = {}
-    for node in nodes:
-        above = () if node.parent is None else titles[node.parent]
-        titles[node.id] = (*above, node.title)
-        terms[node.id] = index_terms(indexed_text(node.kind, above, node.text))
-    return terms
 
 
 def _clear_copies(engine: Engine, now: datetime) -> int:

@@ -20,7 +20,8 @@ from ringwood.text.clean import clean
 from ringwood.text.quotes import drop_quotes
 from ringwood.text.redact import redact
 from ringwood.types import Turn
-from ringwood.write.ingest import Draft, Intake, ingest, sha256_of
+from ringwood.write.draft import Draft, Intake, sha256_of
+from ringwood.write.ingest import ingest
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from ringwood.engine.base import Engine
 from ringwood.types import TIERS, Document, Node, address_of
 from ringwood.write import mirror
-from ringwood.write.ingest import Intake, cut, rewrite
+from ringwood.write.draft import Intake
+from ringwood.write.ingest import rewrite
+from ringwood.write.prepare import cut
 from ringwood.write.tombstones import source_hash, text_hash
 
 

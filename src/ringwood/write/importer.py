@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ringwood.engine.base import Engine
 from ringwood.write import notes
-from ringwood.write.ingest import Draft, Ingested, Intake, ingest
+from ringwood.write.draft import Draft, Ingested, Intake
+from ringwood.write.ingest import ingest
 from ringwood.write.notes import NoteFile, NoteOptions, Skipped
 
 BATCH_FILES = 32

@@ -16,7 +16,7 @@ from pathspec import GitIgnoreSpec
 from ringwood.errors import UsageError
 from ringwood.parse.paths import slug
 from ringwood.text.clean import decode
-from ringwood.write.ingest import Draft
+from ringwood.write.draft import Draft
 
 IGNORE_FILE = ".ringwoodignore"
 ENDINGS = frozenset({".md", ".markdown", ".mdown", ".mkd", ".txt", ".text"})

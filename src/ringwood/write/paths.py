@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
 from ringwood.parse.paths import UNTITLED, slug
 
+_NUMBER = re.compile(r"(?:~\d+)+$")
 
-def assign_paths(root: str, relative: Sequence[str], is_free: Callable[[str], bool]) -> list[str]:
-    """Put relative paths below a root, with `~2` where another document has the path already.
+
+def assign_paths(
+    root: str,
+    relative: Sequence[str],
+    is_free: Callable[[str, int], bool],
+    kept: Sequence[str | None] | None = None,
+) -> list[str]:
+    """Put relative paths below a root, numbered where a path is another node's, as `~2`.
+
+    A node keeps the path it had, number included, while its name and what is above it stay.
 
     Args:
         root: wanted path of the document.
         relative: paths below it, ancestors before descendants; the first is "".
-        is_free: whether a path is not another document's.
+        is_free: whether a path may be given to the node at a position.
+        kept: the path that each node had before; None for a new one.
     """
     final: dict[str, str] = {}
     used: set[str] = set()
+    for position, path in enumerate(relative):
 
-    def is_mine(path: str) -> bool:
-        return path not in used and is_free(path)
+        def is_mine(wanted: str, position: int = position) -> bool:
+            return wanted not in used and is_free(wanted, position)
 
-    for path in relative:
         above, _, name = path.rpartition("/")
-        final[path] = numbered(f"{final[above]}/{name}" if path else root, is_mine)
+        wanted = unnumbered(f"{final[above]}/{name}" if path else root)
+        before = None if kept is None else kept[position]
+        if before is not None and unnumbered(before) == wanted and is_mine(before):
+            final[path] = before
+        else:
+            final[path] = numbered(wanted, is_mine)
         used.add(final[path])
     return [final[path] for path in relative]
+
+
+def unnumbered(path: str) -> str:
+    """Return a path without the number that sets it apart from others of its name."""
+    return _NUMBER.sub("", path)
 
 
 def numbered(path: str, is_free: Callable[[str], bool]) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ringwood.engine.base import Reader
 from ringwood.types import Receipt, address_of
+from ringwood.write.draft import Ingested
 from ringwood.write.importer import Imported
-from ringwood.write.ingest import Ingested
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ SELECT id FROM all_nodes WHERE space = ? AND length > 0 ORDER BY id DESC LIMIT ?
 _FORMER = """
 SELECT node, document, until FROM all_aliases WHERE space = ? AND path = ?
 ORDER BY until DESC LIMIT 1"""
+_FORMERS_OF = """
+SELECT path, node, document, until FROM all_aliases WHERE document = ? ORDER BY until"""
 
 _VECTORS = """
 SELECT node, document, script, row FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
@@ -278,6 +280,11 @@ class TiersReader:
         """Say which node was at a path before it was renamed, moved or removed."""
         row = self._row(_FORMER, (self._number(space), path))
         return Former(node=row[0], document=row[1], until=moment_of(row[2])) if row else None
+
+    def formers_of(self, document: int) -> dict[str, Former]:
+        """Map every path that a node of a document had, and has no more, to what was there."""
+        rows = self._rows(_FORMERS_OF, (document,))
+        return {path: Former(node, owner, moment_of(until)) for path, node, owner, until in rows}
 
     def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
         """List the ids of the newest nodes that can carry an edge, newest first."""

@@ -1,0 +1,53 @@
+"""Documents are edited in the hot tier: one that lies elsewhere is moved there first, whole.
+
+So its versions, old addresses, links, vectors and counts are there when the edit is written, in one
+transaction. Rotation takes it back in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from ringwood.engine.base import Engine
+from ringwood.engine.placement import Move
+from ringwood.types import TIERS, Document
+from ringwood.write.nodes import terms_of
+
+
+def bring_in(engine: Engine, documents: Iterable[Document]) -> frozenset[int]:
+    """Move documents to the hot tier and return the ids of those that lie there now.
+
+    Left out are those that were changed or forgotten since they were read. Older copies stay; see
+    `drop_older`. Call it outside any transaction.
+
+    Raises:
+        BusyError: when the write lock was not had in time.
+        StorageError: when the disk refuses.
+    """
+
+    def coldness(each: Document) -> int:
+        return TIERS.index(each.tier)
+
+    there: set[int] = set()
+    for tier, group in groupby(sorted(documents, key=coldness), key=coldness):
+        cards = list(group)
+        if TIERS[tier] == "hot":
+            there.update(each.id for each in cards)
+            continue
+        with engine.reading() as reader:
+            moves = [
+                Move(each.id, each.sha256, terms_of(reader.nodes_of(each.id))) for each in cards
+            ]
+        there.update(engine.move(moves, TIERS[tier], "hot"))
+    return frozenset(there)
+
+
+def drop_older(engine: Engine, documents: Iterable[Document]) -> None:
+    """Delete the colder copies of documents that were brought in, after their edit is durable.
+
+    Should we die before that, the hottest copy wins, and the next rotation clears the others.
+    """
+    for document in documents:
+        if document.tier != "hot":
+            engine.drop_copies(document.tier, [document.id])
