@@ -52,7 +52,8 @@ class Session:
 
     def memory(self) -> Memory:
         """Open the memory that the options name, in the space of the working directory."""
-        logging.getLogger("ringwood").addHandler(logging.NullHandler())  # else Python prints it
+        for name in ("ringwood", "stamina"):  # stamina tells of second attempts
+            logging.getLogger(name).addHandler(logging.NullHandler())  # else Python prints it
         if self.debug:
             logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
         # Only now: numpy and the engine cost ten times what the help of a command does.
@@ -84,7 +85,7 @@ def options(command: Command) -> Command:
     given: list[tuple[str, str | None, str, dict[str, Any]]] = [
         ("--home", "DIR", "The home to use.", {}),
         ("--space", "NAME", "The space to use.", {}),
-        ("--embedder", "NAME", "bundled, words or hashing.", {}),
+        ("--embedder", "NAME", "bundled, words, hashing, ollama:MODEL or openai:MODEL.", {}),
         ("--json", None, "One JSON object on standard output.", flag),
         ("--quiet", None, "No progress and no remarks.", flag),
         ("--debug", None, "Tracebacks and a log.", flag),

@@ -30,7 +30,8 @@ _OPTIONS = """\
 Options (before or after the command):
   --home DIR       The home to use [RINGWOOD_HOME]; else the platform's data folder.
   --space NAME     The space to use; else that of the working directory.
-  --embedder NAME  bundled, words or hashing [RINGWOOD_EMBEDDER].
+  --embedder NAME  bundled, words, hashing, ollama:MODEL or openai:MODEL
+                   [RINGWOOD_EMBEDDER].
   --json           One JSON object on standard output.
   --quiet          No progress and no remarks.
   --debug          Tracebacks, and a log on standard error.
