@@ -16,7 +16,7 @@ from ringwood.engine.base import Engine, NodeWrite
 from ringwood.engine.placement import TierDates
 from ringwood.engine.sqlite import open_engine
 from ringwood.upkeep import rotate
-from ringwood.upkeep.rotate import terms_of
+from ringwood.write.nodes import terms_of
 
 
 def move_naively(engine: Engine) -> None:
