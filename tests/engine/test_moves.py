@@ -126,15 +126,15 @@ def test_an_edge_of_another_document_stays_where_it_lies(engine: Engine, home: P
 def test_a_document_that_was_changed_since_it_was_read_stays(engine: Engine, home: Path) -> None:
     card, nodes = store(engine, "alpha\nbeta")
     move = moving(card, nodes)
-    changed = document(card.id, "gamma")
+    changed = document(card.id, "gamma\ndelta")
     with engine.writing() as writer:
-        writer.put_document(changed, "gamma", nodes_of(changed, "gamma", nodes[0].id))
+        writer.put_document(changed, "gamma\ndelta", nodes_of(changed, "gamma\ndelta", nodes[0].id))
 
     assert engine.move([move], "hot", "warm") == ()
 
     assert not any(rows(home, "warm", card.id).values())
     with engine.reading() as reader:
-        assert reader.text_of(card.id) == "gamma"
+        assert reader.text_of(card.id) == "gamma\ndelta"
 
 
 def test_words_for_other_nodes_than_there_are_move_nothing(engine: Engine) -> None:

@@ -232,6 +232,22 @@ def test_a_text_that_changed_while_it_was_compared_is_not_linked(
     assert dream(engine, Plan(meaning)).compared == ("global",)  # not taken for done
 
 
+def test_a_document_that_moved_while_it_was_compared_is_linked_the_next_time(
+    engine: Engine, meaning: Meaning
+) -> None:
+    one, other = keep(engine, meaning, *TEXTS[:2])
+    with engine.reading() as reader:
+        space = read_space(reader, "global", meaning, LinkOptions())
+    change = compare(space, meaning, LinkOptions())
+    rotate_one(engine, other)
+
+    write(engine, space, meaning.identity, change)
+
+    assert linked(engine) == set()
+    assert dream(engine, Plan(meaning)).compared == ("global",)
+    assert linked(engine) == {(one, other)}
+
+
 def test_documents_that_say_the_same_are_listed_and_left(engine: Engine, meaning: Meaning) -> None:
     one, _, other = keep(engine, meaning, "Port 8090", "Port 8091", "port   8090\n")
     keep(engine, meaning, "Port 8090", space="other")
