@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
+from ringwood.serve.answers import MAX_IMPORTANCE
 from ringwood.serve.arguments import fit
 from ringwood.serve.tools import (
-    MAX_IMPORTANCE,
     MESSAGE_CHARS,
     READ_CHARS,
     TOOLS,

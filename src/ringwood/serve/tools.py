@@ -1,44 +1,28 @@
-"""The eight tools that a model may call, once for MCP and DSH: names, schemas, and what they do.
+"""The eight tools that a model may call, once for MCP and DSH: names, schemas, and the call.
 
 A tool works in its memory's space and has no argument for another: it recalls and reads there and
-in `global`, stores, forgets and explains there only. Whatever text of the memory an answer carries
-stands in a frame, as it does in a prompt; beside it there are only addresses and figures.
+in `global`, stores, forgets and explains there only.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
-from ringwood.errors import AddressError, RingwoodError, UsageError
+from ringwood.errors import RingwoodError, UsageError
 from ringwood.memory import Memory
-from ringwood.names import GLOBAL
-from ringwood.recall.frame import enclose, render
-from ringwood.recall.report import stamp, to_json
+from ringwood.serve import answers
 from ringwood.serve.arguments import Arguments, fit
-from ringwood.text.echo import drop_blocks
-from ringwood.text.private import drop_private
-from ringwood.types import TIERS, Receipt, address_of
 
 _log = logging.getLogger(__name__)
 
-MAX_IMPORTANCE = 0.7
-"""What a model may give its own note: the rest of the scale is a person's."""
 MAX_TEXT_CHARS = 1_000_000
 """Of one text to store."""
 MESSAGE_CHARS = 600
 """Of an error: it may quote an argument, and a model reads it."""
-DROPPED_SHOWN = 5
-"""Dropped candidates in a recall, best first; `mem_explain` has more."""
-DROPPED_EXPLAINED = 20
-"""Dropped candidates in an explanation."""
-CHILDREN_SHOWN = 50
-"""Addresses below a node that `mem_read` lists; the count says how many there are."""
 READ_CHARS = 4000
 """Of a node's text in one `mem_read`, unless more is asked for."""
 
@@ -105,195 +89,6 @@ def call(memory: Memory, name: str, arguments: object) -> Answer:
         _log.debug("where it failed", exc_info=error)  # what it says may quote the memory
         return _failure("internal", f"{type(error).__name__} in {name}.", "report it")
     return Answer(content, _as_text(content))
-
-
-def _recall(memory: Memory, given: Arguments) -> dict[str, Any]:
-    bounds = {name: given[name] for name in ("max_nodes", "max_chars") if given[name] is not None}
-    answer = memory.recall(
-        given["query"],
-        budget=replace(memory.config.budget, **bounds),
-        floor=given["floor"],
-        as_of=_moment(given["as_of"]),
-    )
-    whole = to_json(answer, why=False)
-    return {
-        "recall_id": answer.recall_id,
-        "space": answer.space,
-        "frame": render(answer.hits, secrets.token_hex(8)),
-        "hits": [_lean(hit) for hit in whole["hits"]],
-        "dropped": [_without_path(each) for each in whole["dropped"][:DROPPED_SHOWN]],
-        "dropped_in_all": len(answer.dropped),
-        "notes": whole["notes"],
-    }
-
-
-def _lean(hit: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave the memory's words to the frame, and the raw signals to `mem_explain`."""
-    kept = ("address", "document", "kind", "actor", "tier", "created_at", "score", "terms")
-    section = hit["section"]
-    return {
-        **{name: hit[name] for name in kept},
-        "hop": hit["signals"]["hop"],
-        "via": hit["signals"]["via"],
-        "section": None if section is None else section["address"],
-    }
-
-
-def _without_path(dropped: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what the address says already."""
-    return {name: value for name, value in dropped.items() if name != "path"}
-
-
-def _store(memory: Memory, given: Arguments) -> dict[str, Any]:
-    text, private = drop_private(given["text"])
-    text, blocks = drop_blocks(text)
-    if private + blocks and not text.strip():
-        raise UsageError(
-            "Nothing was stored: all of it is recalled memory, or marked private.",
-            mend="store what is new, in your own words",
-        )
-    importance = given["importance"]
-    receipt = memory.store(
-        text,
-        title=given["title"],
-        importance=None if importance is None else min(importance, MAX_IMPORTANCE),
-        actor="assistant",
-    )
-    return {
-        "stored": receipt.state in ("pending", "ready", "failed"),
-        "state": receipt.state,
-        "message": _told(receipt),
-        "document": receipt.document,
-        "address": receipt.address,
-        "nodes": receipt.nodes,
-        "vectors": receipt.vectors,
-        "edges": receipt.edges,
-        "redacted": receipt.redacted,
-        "left_out": private + blocks,
-    }
-
-
-def _told(receipt: Receipt) -> str:
-    """Say what became of a text, in a sentence."""
-    if receipt.state == "forgotten":
-        return "Nothing was stored: this text was forgotten on purpose, and stays so."
-    if receipt.state == "existing":
-        return "Nothing new was stored: this text was there already."
-    follows = {
-        "pending": ": found by words now, by meaning soon",
-        "failed": ": found by words; vectors failed, and are tried again",
-    }
-    counted = f"{receipt.nodes} node{'' if receipt.nodes == 1 else 's'}"
-    return f"Stored as {counted}{follows.get(receipt.state, '')}."
-
-
-def _read(memory: Memory, given: Arguments) -> dict[str, Any]:
-    view = memory.read(given["address"], reach="recall")
-    space, node, document = view.document.space, view.node, view.document
-    start = min(given["offset"], len(view.source))
-    end = min(start + given["max_chars"], len(view.source))
-    address = address_of(space, node.path)
-    head = f"{document.created_at:%Y-%m-%d} {document.actor} {address}"
-    return {
-        "address": address,
-        "kind": node.kind,
-        "document": str(document.id),
-        "actor": document.actor,
-        "created_at": stamp(document.created_at),
-        "tier": document.tier,
-        "frame": enclose(f"{head}\n{view.source[start:end]}", secrets.token_hex(8)),
-        "chars": len(view.source),
-        "next_offset": end if end < len(view.source) else None,
-        "parent": None if view.parent is None else address_of(space, view.parent.path),
-        "children": [address_of(space, each.path) for each in view.children[:CHILDREN_SHOWN]],
-        "children_in_all": len(view.children),
-        "neighbours": [
-            {"address": address_of(space, near.path), "weight": edge.weight}
-            for near, edge in view.neighbours
-        ],
-    }
-
-
-def _stats(memory: Memory, given: Arguments) -> dict[str, Any]:
-    stats = memory.stats()
-    tiers = {
-        tier: {
-            "documents": held.documents,
-            "nodes": held.nodes,
-            "vectors": held.vectors,
-            "edges": held.edges,
-            "bytes": held.bytes,
-        }
-        for tier in TIERS
-        if (held := stats.totals.tiers.get(tier)) is not None
-    }
-    counts = ("documents", "nodes", "vectors", "edges")
-    return {
-        "space": stats.space,
-        "documents_in_space": stats.totals.spaces.get(stats.space, 0),
-        **{name: sum(held[name] for held in tiers.values()) for name in counts},
-        "states": dict(stats.totals.states),
-        "tiers": tiers,
-        "missing_tiers": list(stats.missing_tiers),
-        "embedder": stats.embedder,
-        "notes": list(stats.notes),
-    }
-
-
-def _dream(memory: Memory, given: Arguments) -> dict[str, Any]:
-    """Dream over the whole home, and tell of other spaces only how many they are."""
-    told = asdict(memory.dream(dry_run=given["dry_run"]))
-    seen = (memory.space, GLOBAL)
-    lists = ("compared", "unchanged", "too_large")
-    others = {name for each in lists for name in told[each] if name not in seen}
-    groups = [
-        group for group in told.pop("groups") if group[0].startswith(tuple(f"{s}:/" for s in seen))
-    ]
-    return {
-        **told,
-        **{each: len(told[each]) for each in lists},
-        "duplicate_groups": groups,
-        "notes": [note for note in told["notes"] if others.isdisjoint(note.split())],
-    }
-
-
-def _rotate(memory: Memory, given: Arguments) -> dict[str, Any]:
-    return asdict(memory.rotate(dry_run=given["dry_run"]))
-
-
-def _forget(memory: Memory, given: Arguments) -> dict[str, Any]:
-    gone = memory.forget(given["address"], reach="space", dry_run=given["dry_run"])
-    return {"dry_run": given["dry_run"], **asdict(gone), "addresses": list(gone.addresses)}
-
-
-def _explain(memory: Memory, given: Arguments) -> dict[str, Any]:
-    logged = memory.explain(given["recall_id"])
-    if logged["space"] != memory.space:
-        raise AddressError(
-            f"The log holds no recall {given['recall_id']} of this space.",
-            mend="mem_recall gives a recall_id",
-        )
-    return {
-        "recall_id": logged["recall_id"],
-        "query": logged["query"],
-        "space": logged["space"],
-        "hits": [{**_lean(hit), "signals": hit["signals"]} for hit in logged["hits"]],
-        "dropped": [_without_path(each) for each in logged["dropped"][:DROPPED_EXPLAINED]],
-        "dropped_in_all": len(logged["dropped"]),
-        "notes": logged["notes"],
-        "timings_ms": logged["timings_ms"],
-    }
-
-
-def _moment(given: str | None) -> datetime | None:
-    if not given:
-        return None
-    try:
-        return datetime.fromisoformat(given)
-    except ValueError as error:
-        raise UsageError(
-            f"as_of is an ISO date or time, not {given[:60]!r}.", mend="2026-10-31T12:00:00Z"
-        ) from error
 
 
 def _as_text(content: Mapping[str, Any]) -> str:
@@ -366,7 +161,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         read_only=True,
         destructive=False,
-        call=_recall,
+        call=answers.recall,
     ),
     Tool(
         name="mem_store",
@@ -384,7 +179,7 @@ TOOLS: tuple[Tool, ...] = (
                 "minimum": 0,
                 "maximum": 1,
                 "default": 0.5,
-                "description": f"at most {MAX_IMPORTANCE} counts",
+                "description": f"at most {answers.MAX_IMPORTANCE} counts",
             },
         ),
         returns=_returns(
@@ -397,7 +192,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         read_only=False,
         destructive=False,
-        call=_store,
+        call=answers.store,
     ),
     Tool(
         name="mem_read",
@@ -426,7 +221,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         read_only=True,
         destructive=False,
-        call=_read,
+        call=answers.read,
     ),
     Tool(
         name="mem_stats",
@@ -436,7 +231,7 @@ TOOLS: tuple[Tool, ...] = (
         returns=_returns(space="string", documents="integer", nodes="integer", notes="array"),
         read_only=True,
         destructive=False,
-        call=_stats,
+        call=answers.stats,
     ),
     Tool(
         name="mem_dream",
@@ -449,7 +244,7 @@ TOOLS: tuple[Tool, ...] = (
         returns=_returns(dry_run="boolean"),
         read_only=False,
         destructive=False,
-        call=_dream,
+        call=answers.dream,
     ),
     Tool(
         name="mem_rotate",
@@ -461,7 +256,7 @@ TOOLS: tuple[Tool, ...] = (
         returns=_returns(dry_run="boolean"),
         read_only=False,
         destructive=False,
-        call=_rotate,
+        call=answers.rotate,
     ),
     Tool(
         name="mem_forget",
@@ -476,7 +271,7 @@ TOOLS: tuple[Tool, ...] = (
         ),
         read_only=False,
         destructive=True,
-        call=_forget,
+        call=answers.forget,
     ),
     Tool(
         name="mem_explain",
@@ -486,7 +281,7 @@ TOOLS: tuple[Tool, ...] = (
         returns=_returns(recall_id="string", query="string", hits="array", dropped="array"),
         read_only=True,
         destructive=False,
-        call=_explain,
+        call=answers.explain,
     ),
 )
 """Every tool, the most used first."""
