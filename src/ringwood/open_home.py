@@ -235,7 +235,7 @@ class OpenHome:
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:
-        """Keep the log as it is meanwhile, and then no use that may quote what was forgotten."""
+        """Keep the log as it is meanwhile, and then nothing that may quote what was forgotten."""
         with self._log_lock:
             try:
                 yield
@@ -243,6 +243,7 @@ class OpenHome:
                 with self._lock:
                     self._forgets += 1
                     self._uses = []
+                homes.drop_briefs(self._home)
 
     # -- closing ---------------------------------------------------------------------------------
 

@@ -11,12 +11,10 @@ from collections.abc import Iterable
 
 from ringwood.names import GLOBAL
 from ringwood.recall.frame import enclose
-from ringwood.types import Document
+from ringwood.types import Document, address_of
 
 PARTS = 12
 """Lines for the parts of a space, the largest first."""
-
-_LONGEST_PART = 60  # characters of a name: whoever chose it may have had a lot to say
 
 _NONCE = 'nonce="'
 
@@ -33,9 +31,9 @@ def outline(space: str, counts: dict[str, int], documents: Iterable[Document]) -
     if not names:
         return ""
     held = [f"{each} ({_documents(counts[each])})" for each in names]
-    parts = Counter((each.space, _first_part(each.path)) for each in documents)
+    parts = Counter(address_of(each.space, _first_part(each.path)) for each in documents)
     largest = sorted(parts.items(), key=lambda part: (-part[1], part[0]))[:PARTS]
-    lines = [f"{name}:{path} ({_documents(count)})" for (name, path), count in largest]
+    lines = [f"{address} ({_documents(count)})" for address, count in largest]
     return "\n".join(["Memory of earlier sessions: " + ", ".join(held), *lines])
 
 
@@ -53,10 +51,9 @@ def renew(before: str, body: str, nonce: str) -> str:
     return before if enclose(body, told_nonce) == before else enclose(body, nonce)
 
 
-def _first_part(path: str) -> str:
-    part = path.split("/", 2)[1]
-    return "/" + (part if len(part) <= _LONGEST_PART else f"{part[:_LONGEST_PART]}…")
-
-
 def _documents(count: int) -> str:
     return f"{count} document" + ("" if count == 1 else "s")
+
+
+def _first_part(path: str) -> str:
+    return "/" + path.split("/", 2)[1]
