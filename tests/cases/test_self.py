@@ -133,7 +133,8 @@ def test_a_quotation_of_what_nobody_recalled_is_kept(words: Memory) -> None:  # 
 
 
 def test_a_sub_agent_that_is_handed_our_block_is_not_listened_to(words: Memory) -> None:  # inj-18
-    block, _ = (fill(words), asked(words, QUESTIONS[0]))[1]
+    fill(words)
+    block, _ = asked(words, QUESTIONS[0])
 
     assert say(words.home, "person", f"{block}\nSummarise it.", subagent=True) is None
     assert say(words.home, "person", f"{block}\nSummarise it.") is not None
@@ -146,7 +147,8 @@ def repeat(memory: Memory, sessions: range) -> int:
         block, fact = asked(memory, question)
         answer = (fact, f"> {fact}", f"**{fact}**\n\n{block}", f"- {fact}\n- {fact}")[number % 4]
         converse(memory.home, f"{question}\n\n{block}", answer, session=f"s{number}")
-        memory.take_in()
+        if number % 3 == 2 or number == sessions[-1]:
+            memory.take_in()
     return len(held(memory))
 
 

@@ -73,6 +73,8 @@ CAPITAL_LABELS = ("user", "developer", "tool")
 #                                             stub    a head that was cut off
 _Mark = tuple[str, int, int, str]
 
+_HYPHENS = "-_\u2010\u2011\u2013"
+_HINTS = ("recalled", *(FRAME_TAG.replace("-", hyphen) for hyphen in ("", *_HYPHENS)))
 _BEGINNING = POLICY[:15]
 _FAR = 200  # characters of one line that are looked at around a mark
 
@@ -88,7 +90,7 @@ def drop_blocks(text: str) -> tuple[str, int]:
     """
     plain = text if text.isascii() else _unseen().sub("", text)
     lowered = plain.lower()
-    if "recall" not in lowered or "memory" not in lowered:
+    if not any(hint in lowered for hint in _HINTS):
         return text, 0
     spans = _Blocks(plain).spans()
     if not spans:
@@ -256,7 +258,7 @@ def _marks() -> re.Pattern[str]:
     quote = rf"(?:[^\w\s&]|{_entity('quot', 34)}){{0,4}}"
     margin = rf"^(?:[ \t>]|{_entity('gt', 62)})*+"
     gap = rf"(?:[\s>]|{_entity('gt', 62)}|\\[nrt]){{1,40}}?"  # a quoted line may be wrapped
-    word = FRAME_TAG.replace("-", "[-_‐‑–]?")
+    word = FRAME_TAG.replace("-", f"[{_HYPHENS}]?")
     tag = rf"{less}\s{{0,3}}{word}(?![\w-])[^<>\n]{{0,{_FAR}}}?{more}"
 
     policy = gap.join(map(re.escape, POLICY.split()))
