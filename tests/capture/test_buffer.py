@@ -252,6 +252,15 @@ def test_what_was_quiet_for_a_day_is_over() -> None:
     assert (fresh.closed, old.closed) == (False, True)
 
 
+def test_a_person_who_got_no_answer_and_comes_back_after_days_begins_anew() -> None:
+    events = named([("person", "a")]) + named([("person", "b")], first=200_000)
+
+    first, second = assemble(events)
+
+    assert (words(first), words(second)) == ([("person", "a")], [("person", "b")])
+    assert (first.closed, second.closed) == (True, False)
+
+
 PERSON, ANSWER, MORE = Turn("person", "a"), Turn("assistant", "b"), Turn("assistant", "c")
 BOTH = Turn("assistant", "b\n\nc")
 

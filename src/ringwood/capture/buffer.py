@@ -83,23 +83,25 @@ def assemble(
 ) -> list[Exchange]:
     """Put events together to exchanges, in the order in which these began.
 
-    An exchange ends where a person speaks after an answer, or at an event that says so; events that
-    bear the name of an earlier one still belong to that. A redelivered event adds its file and no
-    words. Streams of several conversations may be mixed.
+    An exchange ends where a person speaks after an answer or a day's silence, or at an event that
+    says so; events that bear the name of an earlier one still belong to that. A redelivered event
+    adds its file and no words. Streams of several conversations may be mixed.
 
     Args:
         events: file name and event, oldest first, as the spool orders them.
         now: closes what has been quiet for `max_open_s`; None: nothing is closed for its age.
         options: the bounds.
     """
+    options = options or CaptureOptions()
     streams: dict[tuple[str, str], _Stream] = {}
     for name, event in events:
-        streams.setdefault((event.host, event.session), _Stream()).take(name, event)
+        key = (event.host, event.session)
+        streams.setdefault(key, _Stream(options.max_open_s)).take(name, event)
     drafts = chain.from_iterable(stream.drafts for stream in streams.values())
     exchanges = [draft.exchange() for draft in sorted(drafts, key=lambda each: each.names[0])]
     if now is None:
         return exchanges
-    return [_aged(each, now, options or CaptureOptions()) for each in exchanges]
+    return [_aged(each, now, options) for each in exchanges]
 
 
 def is_due(exchange: Exchange, now: datetime, options: CaptureOptions) -> bool:
@@ -142,14 +144,15 @@ def _aged(exchange: Exchange, now: datetime, options: CaptureOptions) -> Exchang
 class _Stream:
     """The exchanges of one conversation while its events are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_open_s: float) -> None:
         self.drafts: list[_Draft] = []
+        self._max_open_s = max_open_s
         self._by_sequence: dict[str, _Draft] = {}
         self._seen: set[tuple[str, str, str]] = set()
 
     def take(self, name: str, event: Event) -> None:
         """Add an event to the exchange that it belongs to."""
-        draft = self._draft_of(event)
+        draft = self._draft_of(name, event)
         if draft is None:
             draft = _Draft(event)
             if self.drafts:
@@ -164,15 +167,17 @@ class _Stream:
                 self._by_sequence.setdefault(event.sequence, draft)
                 self._seen.add((event.sequence, event.kind, event.text))
 
-    def _draft_of(self, event: Event) -> _Draft | None:
+    def _draft_of(self, name: str, event: Event) -> _Draft | None:
         """Find the exchange that an event goes on with; None where it begins one."""
         named = self._by_sequence.get(event.sequence) if event.sequence else None
         last = self.drafts[-1] if self.drafts else None
         if named is not None or last is None:
             return named
-        # What is answered or ended late still has nowhere else to go.
-        goes_on = event.kind != "person" or not (last.closed or last.is_answered)
-        return last if goes_on else None
+        if event.kind != "person":
+            return last  # what is answered or ended late has nowhere else to go
+        quiet_s = (stamp_of(name) - stamp_of(last.names[-1])) / _NANOSECONDS
+        is_over = last.closed or last.is_answered or quiet_s > self._max_open_s
+        return None if is_over else last
 
     def _is_repeated(self, event: Event, draft: _Draft) -> bool:
         """Say whether a host delivered an event again.
