@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -182,8 +183,17 @@ def test_a_link_is_left_out_as_what_it_points_at_is(home: str, folder: Path) -> 
     assert consent.is_paused(home, str(link))
 
 
-def test_a_file_that_cannot_be_read_leaves_the_folder_out(home: str, folder: Path) -> None:
-    (folder / consent.IGNORE_FILE).mkdir()
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
+def test_a_file_that_cannot_be_read_leaves_the_folder_out(
+    home: str, folder: Path, kind: str
+) -> None:
+    file = folder / consent.IGNORE_FILE
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("nothing")
 
     assert consent.is_paused(home, str(folder))
 

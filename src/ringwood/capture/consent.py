@@ -150,17 +150,21 @@ def _ignore_files(place: str) -> Iterator[tuple[list[str], list[str]]]:
     while folders[-1] not in (top, os.path.dirname(folders[-1])):
         folders.append(os.path.dirname(folders[-1]))
     for folder in reversed(folders):
-        try:
-            with open(
-                os.path.join(folder, IGNORE_FILE), encoding="utf-8-sig", errors="surrogateescape"
-            ) as file:
-                lines = file.read(_IGNORE_CHARS).splitlines()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError:
-            lines = ["*"]
-        way = os.path.relpath(place, folder)
-        yield ([] if way == os.curdir else way.split(os.sep)), lines
+        lines = _lines(os.path.join(folder, IGNORE_FILE))
+        if lines:
+            way = os.path.relpath(place, folder)
+            yield ([] if way == os.curdir else way.split(os.sep)), lines
+
+
+def _lines(path: str) -> list[str]:
+    """Read an ignore file; one that cannot be read leaves out everything."""
+    if not os.path.isfile(path):  # never open what may be a pipe: a hook would hang on it
+        return ["*"] if os.path.lexists(path) else []
+    try:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
+            return file.read(_IGNORE_CHARS).splitlines()
+    except OSError:
+        return ["*"]
 
 
 def _fits(pattern: str, parts: list[str]) -> bool:
