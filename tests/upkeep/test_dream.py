@@ -18,7 +18,7 @@ from ringwood.errors import NoHomeError
 from ringwood.memory import Memory
 from ringwood.types import Edge
 from ringwood.upkeep.dream import Dreamed, DreamOptions, Plan, dream
-from ringwood.upkeep.relink import compare, read_space, write
+from ringwood.upkeep.relink import compare, read_outline, read_space, write
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
 from ringwood.write.ingest import ingest
@@ -221,7 +221,8 @@ def test_a_text_that_changed_while_it_was_compared_is_not_linked(
 ) -> None:
     keep(engine, meaning, *TEXTS)
     with engine.reading() as reader:
-        space = read_space(reader, "global", meaning, LinkOptions())
+        outline = read_outline(reader, "global", meaning, LinkOptions())
+        space = read_space(reader, outline, meaning)
     change = compare(space, meaning, LinkOptions())
     [one, *_] = keep(engine, meaning, "Now about something else: the roof is new.")
 
@@ -237,7 +238,8 @@ def test_a_document_that_moved_while_it_was_compared_is_linked_the_next_time(
 ) -> None:
     one, other = keep(engine, meaning, *TEXTS[:2])
     with engine.reading() as reader:
-        space = read_space(reader, "global", meaning, LinkOptions())
+        outline = read_outline(reader, "global", meaning, LinkOptions())
+        space = read_space(reader, outline, meaning)
     change = compare(space, meaning, LinkOptions())
     rotate_one(engine, other)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine
 from ringwood.types import Document, address_of
-from ringwood.upkeep.relink import compare, count_edges, read_space, write
+from ringwood.upkeep.relink import compare, count_edges, read_outline, read_space, write
 from ringwood.write.link import LinkOptions
 from ringwood.write.means import meaning_of, refresh_means
 from ringwood.write.tombstones import text_hash
@@ -167,19 +167,24 @@ def _relink(
         refresh_means(engine, meaning, name, force=True)
     with engine.reading() as reader:
         meaning = meaning_of(reader, meaning, name)
-        space = read_space(reader, name, meaning, plan.link)
+        outline = read_outline(reader, name, meaning, plan.link)
+        too_large = len(outline.nodes) > plan.options.ask_above and not plan.everything
+        if outline.done or too_large:
+            edges = count_edges(reader, outline)
+            return Dreamed(
+                edges_before=edges,
+                edges_after=edges,
+                unchanged=(name,) if outline.done else (),
+                too_large=() if outline.done else (name,),
+            )
+        space = read_space(reader, outline, meaning)
     nodes = len(space.nodes)
-    kept = Dreamed(edges_before=space.count, edges_after=space.count)
-    if space.done:
-        return replace(kept, unchanged=(name,))
-    if nodes > plan.options.ask_above and not plan.everything:
-        return replace(kept, too_large=(name,))
     change = compare(space, meaning, plan.link, lambda done: on_nodes(done, nodes))
     after = change.count
     if not plan.dry_run:
         write(engine, space, meaning.identity, change)
         with engine.reading() as reader:
-            after = count_edges(reader, space)
+            after = count_edges(reader, outline)
     return Dreamed(
         nodes=nodes,
         edges_before=space.count,

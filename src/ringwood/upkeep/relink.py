@@ -19,9 +19,9 @@ import numpy.typing as npt
 from ringwood.embed.base import FloatRows
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, Reader
-from ringwood.types import TIERS, Document, Edge, Tier
+from ringwood.types import SIMILAR, TIERS, Document, Edge, Tier
 from ringwood.upkeep.pairs import IntVector, nearest_pairs
-from ringwood.write.link import KIND, LinkOptions
+from ringwood.write.link import LinkOptions
 
 TOLERANCE = 1e-4
 """Difference of similarity that is not worth a write."""
@@ -36,13 +36,27 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
-    """What a snapshot holds of a space: arrays side by side, ascending by node."""
+class Outline:
+    """What decides whether a space is compared at all: cheap to read, whatever its size."""
 
     name: str
-    """Its name."""
+    """The space's name."""
     cards: Mapping[int, Document]
     """Its documents by id."""
+    nodes: tuple[int, ...]
+    """Ids of all its nodes, ascending."""
+    mark: str
+    """Digest of all that the edges follow from: equal marks mean equal edges."""
+    done: bool
+    """Whether the space bears this mark already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What is compared of a space: arrays side by side, ascending by node."""
+
+    outline: Outline
+    """Which space it is."""
     nodes: IntVector
     """Ids of the nodes that have a vector."""
     documents: IntVector
@@ -55,10 +69,6 @@ class Space:
     """Similar edges between nodes of one script."""
     others: int
     """Similar edges that are none of those: they stay."""
-    mark: str
-    """Digest of all that the edges follow from: equal marks mean equal edges."""
-    done: bool
-    """Whether the space bears this mark already."""
 
     @property
     def count(self) -> int:
@@ -78,45 +88,52 @@ class Relinking:
     """Similar edges afterwards."""
 
 
-def read_space(reader: Reader, name: str, meaning: Meaning, link: LinkOptions) -> Space:
-    """Read the vectors of a space and the edges between them."""
+def read_outline(reader: Reader, name: str, meaning: Meaning, link: LinkOptions) -> Outline:
+    """Read which documents a space holds, and whether they were compared as they are."""
     cards = {card.id: card for card in reader.roots(name)}
-    ids = sorted(reader.node_ids(cards))
+    mark = _mark(cards.values(), meaning, link)
+    return Outline(
+        name=name,
+        cards=cards,
+        nodes=tuple(sorted(reader.node_ids(cards))),
+        mark=mark,
+        done=reader.meta(_key(name)) == mark,
+    )
+
+
+def read_space(reader: Reader, outline: Outline, meaning: Meaning) -> Space:
+    """Read the vectors of a space and the edges between them, in the snapshot of its outline."""
     nodes: list[int] = []
     documents: list[int] = []
     scripts: list[str] = []
     rows: list[FloatRows] = [np.empty((0, meaning.embedder.dim), np.float32)]
-    for some in _by(_READ, ids):
+    for some in _by(_READ, outline.nodes):
         found = sorted(reader.vectors(meaning.identity, some).items())
         nodes += [node for node, _ in found]
         documents += [each.document for _, each in found]
         scripts += [each.script for _, each in found]
         rows += [each.row[None, :] for _, each in found]
     script_of = dict(zip(nodes, scripts, strict=True))
-    edges = _similar(reader, ids)
+    edges = _similar(reader, outline.nodes)
     ours = {
         (one, other): edge
         for (one, other), edge in edges.items()
         if one in script_of and script_of[one] == script_of.get(other)
     }
-    mark = _mark(cards.values(), meaning, link)
     return Space(
-        name=name,
-        cards=cards,
+        outline=outline,
         nodes=np.array(nodes, np.int64),
         documents=np.array(documents, np.int64),
         scripts=np.array(scripts, np.str_),
         rows=np.concatenate(rows),
         edges=ours,
         others=len(edges) - len(ours),
-        mark=mark,
-        done=reader.meta(_key(name)) == mark,
     )
 
 
-def count_edges(reader: Reader, space: Space) -> int:
-    """Count the similar edges of a space again."""
-    return len(_similar(reader, reader.node_ids(space.cards)))
+def count_edges(reader: Reader, outline: Outline) -> int:
+    """Count the similar edges of a space."""
+    return len(_similar(reader, reader.node_ids(outline.cards)))
 
 
 def compare(
@@ -145,7 +162,7 @@ def compare(
         pairs = nearest_pairs(rows, space.documents[places], meaning.anchors, link, on_rows)
         nodes = space.nodes[places].tolist()
         for (one, other), weight in pairs.items():
-            wanted[nodes[one], nodes[other]] = Edge(nodes[one], nodes[other], KIND, weight)
+            wanted[nodes[one], nodes[other]] = Edge(nodes[one], nodes[other], SIMILAR, weight)
         done += len(places)
     return Relinking(
         new=tuple(e for ends, e in wanted.items() if _is_news(e, space.edges.get(ends))),
@@ -164,7 +181,7 @@ def write(engine: Engine, space: Space, identity: str, change: Relinking) -> Non
     owned: dict[Tier, list[tuple[int, Edge]]] = defaultdict(list)
     for edge in change.new:
         owner = max(document_of[edge.source], document_of[edge.target])
-        owned[space.cards[owner].tier].append((owner, edge))
+        owned[space.outline.cards[owner].tier].append((owner, edge))
     whole = True
     for tier, edges in owned.items():
         for some in _by(_WRITTEN, edges):
@@ -180,7 +197,7 @@ def write(engine: Engine, space: Space, identity: str, change: Relinking) -> Non
                 writer.drop_edges(gone)
     if whole:
         with engine.writing() as writer:
-            writer.set_meta(_key(space.name), space.mark)
+            writer.set_meta(_key(space.outline.name), space.outline.mark)
 
 
 def _put(
@@ -196,13 +213,13 @@ def _put(
     standing: dict[int, list[Edge]] = defaultdict(list)
     with engine.writing(tier) as writer, engine.reading() as reader:
         now = reader.documents(ends)
-        same = {i for i, card in now.items() if card.sha256 == space.cards[i].sha256}
+        same = {i for i, card in now.items() if card.sha256 == space.outline.cards[i].sha256}
         for owner, edge in edges:
             if {document_of[edge.source], document_of[edge.target]} <= same:
                 standing[owner].append(edge)
         written = [
             writer.put_vectors(
-                owner, space.cards[owner].sha256, identity, {}, {}, theirs, ready=False
+                owner, space.outline.cards[owner].sha256, identity, {}, {}, theirs, ready=False
             )
             for owner, theirs in standing.items()
         ]
@@ -214,7 +231,7 @@ def _similar(reader: Reader, nodes: Sequence[int]) -> dict[Ends, Edge]:
         (edge.source, edge.target): edge
         for some in _by(_READ, nodes)
         for edge in reader.edges(some)
-        if edge.kind == KIND
+        if edge.kind == SIMILAR
     }
 
 
