@@ -198,6 +198,15 @@ def test_a_file_that_cannot_be_read_leaves_the_folder_out(
     assert consent.is_paused(home, str(folder))
 
 
+@pytest.mark.parametrize("odd", ["a\0b", "/\ud800", "/" + "x" * 5_000, "nowhere/at/all", "/.."])
+def test_what_is_no_folder_belongs_to_global_and_breaks_nothing(home: str, odd: str) -> None:
+    assert not consent.is_paused(home, odd)
+
+    consent.pause(home, odd)
+
+    assert consent.is_paused(home, "")
+
+
 def test_many_ways_of_matching_cost_no_more_than_few() -> None:
     def match(length: int) -> None:
         consent._leads(["**", "a"] * length, ["a"] * length + ["b"])

@@ -53,10 +53,12 @@ def is_left_out(directory: str) -> bool:
     The file of the directory itself is the last, and those above come first, from the person's home
     folder or the root folder down.
     """
-    if not directory:
-        return False
+    try:
+        place = os.path.realpath(directory) if directory else ""
+    except ValueError:  # a NUL or a lone surrogate: no folder at all
+        place = ""
     left_out = False
-    for parts, lines in _ignore_files(os.path.realpath(directory)):
+    for parts, lines in _ignore_files(place) if place else ():
         for line in lines:
             pattern = line.strip()
             if not pattern or pattern.startswith("#"):
