@@ -28,6 +28,11 @@ State = Literal["pending", "ready", "failed"]
 Hop = Literal["direct", "parent", "similar"]
 """How a node came to be a hit: found itself, or as the parent or neighbour of one that was."""
 
+SIMILAR = "similar"
+"""Kind of an edge between texts that are alike: recall hops along it."""
+LINK = "link"
+"""Kind of an edge that a person wrote, as `[[Note]]`."""
+
 Span = tuple[int, int]
 """Half-open range `[start, end)` of code points of a document's stored text."""
 
@@ -119,16 +124,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A soft link between two nodes. Undirected; stored once with `source < target`."""
+    """A soft link between two nodes.
+
+    `similar` has no direction and is stored once, with `source < target`; `link` leads from the
+    node whose text holds it to the node that it names.
+    """
 
     source: int
     """Node id."""
     target: int
     """Node id."""
     kind: str
-    """`similar`, for now."""
+    """`similar` or `link`."""
     weight: float
-    """Calibrated similarity, 0..1."""
+    """Calibrated similarity, 0..1; of a link 1."""
 
 
 @dataclass(frozen=True, slots=True)

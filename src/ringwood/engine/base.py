@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringwood.engine.placement import Placement
-from ringwood.types import Document, Edge, Node, State, Tier
+from ringwood.types import SIMILAR, Document, Edge, Node, State, Tier
 
 FloatVector = npt.NDArray[np.float32]
 """float32[d]"""
@@ -184,7 +184,33 @@ class Former:
     """When it left. UTC."""
 
 
-class Reader(Protocol):
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An earlier state of a document."""
+
+    text: str
+    """As it was stored."""
+    nodes: tuple[Node, ...]
+    """Its nodes of then, in reading order; empty where they were not kept."""
+
+
+class NodeReader(Protocol):
+    """What there is to a node: itself, its document, its links and what stands beside it."""
+
+    def documents(self, ids: Iterable[int]) -> dict[int, Document]:
+        """Fetch cards; unknown ids are left out."""
+
+    def nodes(self, ids: Iterable[int]) -> dict[int, Node]:
+        """Fetch nodes; unknown ids are left out."""
+
+    def beside(self, node: int, limit: int) -> tuple[Node, ...]:
+        """List up to `limit` nodes under the same parent, nearest in reading order first."""
+
+    def edges(self, ids: Iterable[int], kind: str = SIMILAR) -> tuple[Edge, ...]:
+        """List the edges of a kind that touch any of the nodes, both ends present."""
+
+
+class Reader(NodeReader, Protocol):
     """One consistent view of every tier. Of a document in two tiers the hottest copy is seen."""
 
     missing_tiers: tuple[Tier, ...]
@@ -192,9 +218,6 @@ class Reader(Protocol):
 
     def document(self, document: int) -> Document | None:
         """Fetch one document's card."""
-
-    def documents(self, ids: Iterable[int]) -> dict[int, Document]:
-        """Fetch cards; unknown ids are left out."""
 
     def document_by_source(self, space: str, source: str) -> Document | None:
         """Find what was stored under a source key."""
@@ -208,17 +231,17 @@ class Reader(Protocol):
     def text_at(self, document: int, at: datetime) -> str:
         """Fetch the text as it was at a moment. Raises KeyError when there is no such document."""
 
-    def nodes(self, ids: Iterable[int]) -> dict[int, Node]:
-        """Fetch nodes; unknown ids are left out."""
+    def version_at(self, document: int, at: datetime) -> Version | None:
+        """Fetch a document's earlier state as of a moment; None where today's was the one."""
+
+    def changed_before(self, document: int, at: datetime) -> datetime | None:
+        """Say when a document's text had last changed as of a moment; None: never until then."""
 
     def nodes_of(self, document: int) -> tuple[Node, ...]:
         """Fetch all nodes of a document in reading order."""
 
     def children(self, node: int) -> tuple[Node, ...]:
         """List the nodes right below a node in reading order."""
-
-    def beside(self, node: int, limit: int) -> tuple[Node, ...]:
-        """List up to `limit` nodes under the same parent, nearest in reading order first."""
 
     def resolve(self, space: str, path: str) -> int | None:
         """Find the node at a path, exactly."""
@@ -285,9 +308,6 @@ class Reader(Protocol):
     def vectors_by_digest(self, embedder: str, digests: Iterable[str]) -> dict[str, FloatVector]:
         """Fetch rows of equal embedded text, any space: the vectors are their own cache."""
 
-    def edges(self, ids: Iterable[int]) -> tuple[Edge, ...]:
-        """List the edges that touch any of the nodes, both ends present."""
-
     def node_ids(self, documents: Iterable[int]) -> tuple[int, ...]:
         """List the ids of all nodes of documents."""
 
@@ -328,9 +348,9 @@ class Writer(Protocol):
     def put_document(self, document: Document, text: str, nodes: Sequence[NodeWrite]) -> None:
         """Insert a document, or replace the one with its id.
 
-        Nodes that are gone lose words, vectors and edges; nodes that stay keep access counts, and
-        keep vectors and edges when their text and title are unchanged. A replaced text goes to
-        `versions`.
+        Nodes that are gone lose words, vectors and edges; nodes that stay keep access counts and
+        links, and keep vectors and similar edges when their text and title are unchanged. A
+        replaced text goes to `versions`, with its nodes.
         """
 
     def put_vectors(  # noqa: PLR0913 - all of it is written or none
@@ -349,6 +369,9 @@ class Writer(Protocol):
         Returns False, and writes nothing, when the document is gone or its text is no longer the
         one with this digest.
         """
+
+    def put_edges(self, document: int, edges: Iterable[Edge]) -> None:
+        """Write edges that lie with a document of this tier."""
 
     def drop_edges(self, edges: Iterable[Edge]) -> None:
         """Delete edges by their ends and kind; those that lie in another tier are ignored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringwood.engine.base import Reader
+from ringwood.engine.base import NodeReader
 from ringwood.recall.ledger import Candidate
 from ringwood.text.sentences import clip
 from ringwood.types import Dropped, Hit, Node, NodeRef, address_of
@@ -29,7 +29,7 @@ class Surroundings:
     """The hit that a hop came from."""
 
 
-def surround(reader: Reader, candidate: Candidate) -> Surroundings:
+def surround(reader: NodeReader, candidate: Candidate) -> Surroundings:
     """Fetch what stands around a candidate."""
     above: list[Node] = []
     parent = candidate.node.parent

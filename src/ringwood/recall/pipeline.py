@@ -17,25 +17,25 @@ import numpy as np
 
 from ringwood.embed.base import FloatVector
 from ringwood.embed.meaning import Meaning
-from ringwood.engine.base import Cosine, Engine, Reader, VectorQuery
+from ringwood.engine.base import Cosine, Engine, NodeReader, Reader, VectorQuery
 from ringwood.errors import EmbedderError
 from ringwood.names import GLOBAL
 from ringwood.recall import frame
 from ringwood.recall.budget import Budget, spend
-from ringwood.recall.candidates import CandidateOptions, gather
+from ringwood.recall.candidates import CandidateOptions, Gathered, gather
 from ringwood.recall.diversity import DiversityOptions, diversify
 from ringwood.recall.floor import FloorOptions, apply_floor
 from ringwood.recall.fusion import Weights
 from ringwood.recall.hits import surround, to_dropped, to_hit
 from ringwood.recall.ledger import Candidate, best_first, standing
+from ringwood.recall.past import NOTE as PAST_NOTE
+from ringwood.recall.past import Past
 from ringwood.recall.priors import PriorOptions
 from ringwood.recall.scoring import ScoreOptions, score
 from ringwood.recall.session import Known, leave_out_known
 from ringwood.recall.spread import SpreadOptions
 from ringwood.text.terms import dominant_script, query_terms
-from ringwood.types import Hit, Recall
-
-AS_OF_NOTE = "Texts, edges, access counts and vectors are today's, also as of an earlier day."
+from ringwood.types import Hit, Recall, Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,12 @@ def recall(
             notes.append("The commonest words of the query were left unread.")
         notes += _standing_of(reader, spaces, by_meaning=bool(queries))
         lap("candidates")
+        then: NodeReader = reader
+        if request.as_of is not None:
+            then = Past(reader, request.as_of)
+            notes.append(PAST_NOTE)
         candidates = score(
-            reader,
+            then,
             gathered,
             _calibrated(meaning),
             request.as_of or request.now,
@@ -122,14 +126,14 @@ def recall(
             ),
         )
         lap("score")
-        candidates = _until(candidates, request.as_of, notes)
+        candidates += _not_yet(reader, then, gathered, request.as_of)
         candidates = leave_out_known(reader, candidates, request.known)
         candidates = best_first(apply_floor(candidates, request.floor))
         candidates = diversify(
             candidates, _similarity(reader, meanings, candidates), options.diversity
         )
         lap("select")
-        candidates, hits = _within_budget(reader, candidates, request, options.budget)
+        candidates, hits = _within_budget(then, candidates, request, options.budget)
         lap("hits")
     return Recall(
         recall_id=request.recall_id,
@@ -197,18 +201,21 @@ def _calibrated(meaning: Meaning | None) -> Callable[[Cosine], float]:
     return lambda cosine: meaning.similarity(cosine.centred)
 
 
-def _until(
-    candidates: list[Candidate], as_of: datetime | None, notes: list[str]
+def _not_yet(
+    reader: Reader, then: NodeReader, gathered: Gathered, as_of: datetime | None
 ) -> list[Candidate]:
-    """Drop what was written after `as_of`."""
+    """Return, as dropped, what was found and was not there as of then."""
     if as_of is None:
-        return candidates
-    notes.append(AS_OF_NOTE)
+        return []
+    found = reader.nodes({*gathered.words, *gathered.vectors})
+    there = then.nodes(found)
+    documents = reader.documents({node.document for node in found.values()})
     return [
-        each.drop("as_of", f"written {each.document.created_at:%Y-%m-%d}, after {as_of:%Y-%m-%d}")
-        if each.document.created_at > as_of
-        else each
-        for each in candidates
+        Candidate(node, documents[node.document], Signals()).drop(
+            "as_of", f"not there yet on {as_of:%Y-%m-%d}: it was written later"
+        )
+        for identity, node in found.items()
+        if identity not in there and node.document in documents
     ]
 
 
@@ -230,7 +237,7 @@ def _similarity(
 
 
 def _within_budget(
-    reader: Reader, candidates: list[Candidate], request: Request, budget: Budget
+    reader: NodeReader, candidates: list[Candidate], request: Request, budget: Budget
 ) -> tuple[list[Candidate], tuple[Hit, ...]]:
     """Spend the budget on what each hit really costs in the frame."""
     hits: dict[int, Hit] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from math import fsum
 
-from ringwood.engine.base import Cosine, Reader, WordScore
+from ringwood.engine.base import Cosine, NodeReader, WordScore
 from ringwood.recall.candidates import Gathered
 from ringwood.recall.floor import FloorOptions, evidence
 from ringwood.recall.fusion import Weights, base_terms, reciprocal_ranks, relative
@@ -34,7 +34,7 @@ class ScoreOptions:
 
 
 def score(
-    reader: Reader,
+    reader: NodeReader,
     gathered: Gathered,
     similarity: Callable[[Cosine], float],
     moment: datetime,

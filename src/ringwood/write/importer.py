@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from ringwood.engine.base import Engine
+from ringwood.text.clean import clean
+from ringwood.text.redact import redact
 from ringwood.write import notes
-from ringwood.write.draft import Draft, Ingested, Intake
+from ringwood.write.draft import Draft, Ingested, Intake, sha256_of
 from ringwood.write.ingest import ingest
+from ringwood.write.moved import find_moved, is_gone
 from ringwood.write.notes import NoteFile, NoteOptions, Skipped
 
 BATCH_FILES = 32
 """Files per transaction: a Ctrl-C loses at most these, and the next run takes them up."""
 BATCH_CHARS = 400_000
 """Characters per transaction, so that others get their turn at writing."""
+
+ABSENT = "holds no notes now: what came from it is kept"
+"""Said of a folder that is there and empty, from which documents came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +82,16 @@ def import_notes(
     found = list(notes.find(plan.paths))
     files = [each for each in found if isinstance(each, NoteFile)]
     skipped = [each for each in found if isinstance(each, Skipped)]
+    gone, absent = _gone(engine, plan, {notes.source_key(file.path) for file in files})
+    skipped += [Skipped(str(path), ABSENT) for path in absent]
+    moved = _moved(engine, plan, options, files, gone)
     outcomes: list[Ingested] = []
     batch: list[Draft] = []
 
     def flush(done: int) -> None:
         if batch:
-            outcomes.extend(ingest(engine, batch, plan.intake))
+            drafts = _continued(engine, batch, set(moved.values()))
+            outcomes.extend(ingest(engine, drafts, plan.intake))
             batch.clear()
         on_file(done, len(files))
 
@@ -89,6 +99,8 @@ def import_notes(
         draft = notes.read(file, plan.space, options)
         if isinstance(draft, Skipped):
             skipped.append(draft)
+        elif draft.source in moved:
+            batch.append(replace(draft, replaces=moved[draft.source]))
         elif plan.since is None or (draft.fallback_at or plan.intake.now) >= plan.since:
             batch.append(draft)
         if len(batch) >= BATCH_FILES or sum(len(each.text) for each in batch) >= BATCH_CHARS:
@@ -105,35 +117,90 @@ def import_notes(
         unchanged=kinds.count("existing"),
         forgotten=kinds.count("forgotten"),
         skipped=tuple(skipped),
-        gone=_gone(engine, plan, {notes.source_key(file.path) for file in files}),
+        gone=tuple(each for each in gone.values() if each not in moved.values()),
         redacted=sum(each.redacted for each in outcomes),
         repaired=sum(each.repaired for each in outcomes),
     )
 
 
-def _gone(engine: Engine, plan: ImportPlan, present: set[str]) -> tuple[int, ...]:
-    """List documents that came from an imported folder and whose file is there no more.
+def _gone(
+    engine: Engine, plan: ImportPlan, present: set[str]
+) -> tuple[dict[str, int], tuple[Path, ...]]:
+    """Find documents that came from an imported folder and whose file is there no more.
 
-    A folder that is missing as a whole never gets here: `find` refuses it.
+    A folder that is missing as a whole never gets here: `notes.find` refuses it. One in which there
+    is nothing left is what a drive leaves behind that is not mounted: of it nothing is gone, and it
+    is returned apart.
     """
+    gone: dict[str, int] = {}
+    absent: list[Path] = []
     with engine.reading() as reader:
-        return tuple(
-            document
-            for path in plan.paths
-            if path.is_dir()
-            for source, document in reader.sources(
-                plan.space, notes.source_key(path.resolve()).rstrip("/") + "/"
-            ).items()
-            if source not in present and _is_gone(source)
-        )
+        for path in plan.paths:
+            if not path.is_dir():
+                continue
+            below = notes.source_key(path.resolve()).rstrip("/") + "/"
+            known = reader.sources(plan.space, below)
+            if known and not any(source.startswith(below) for source in present):
+                absent.append(path)
+                continue
+            gone |= {
+                source: document
+                for source, document in known.items()
+                if source not in present and is_gone(source)
+            }
+    return gone, tuple(absent)
 
 
-def _is_gone(source: str) -> bool:
-    """Say whether a file is there no more, as against a file that cannot be seen just now."""
-    try:
-        Path(source).lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
+def _moved(
+    engine: Engine,
+    plan: ImportPlan,
+    options: NoteOptions,
+    files: Sequence[NoteFile],
+    gone: Mapping[str, int],
+) -> dict[str, int]:
+    """Find the documents of files that were renamed or moved, by their new source key."""
+    if not gone:
+        return {}
+    with engine.reading() as reader:
+        new = [
+            file
+            for file in files
+            if reader.document_by_source(plan.space, notes.source_key(file.path)) is None
+        ]
+        before = {source: reader.text_of(document) for source, document in gone.items()}
+    drafts = [notes.read(file, plan.space, options) for file in new]
+    after = {
+        draft.source: draft.text
+        for draft in drafts
+        if isinstance(draft, Draft) and draft.source is not None
+    }
+    return {new: gone[old] for new, old in find_moved(before, after).items()}
+
+
+def _continued(engine: Engine, drafts: Sequence[Draft], taken: set[int]) -> list[Draft]:
+    """Let drafts continue documents of the very same text whose file, wherever it was, is gone.
+
+    So a vault that was moved as a whole, or a deleted worktree, leaves nothing twice.
+    """
+    continued = []
+    with engine.reading() as reader:
+        for draft in drafts:
+            known = draft.replaces is not None or (
+                draft.source is not None
+                and reader.document_by_source(draft.space, draft.source) is not None
+            )
+            twin = None
+            if not known and reader.recent_documents([draft.space], limit=1):
+                digest = sha256_of(redact(clean(draft.text)[0])[0])
+                twin = reader.document_by_hash(draft.space, digest)
+            if (
+                twin is not None
+                and twin.id not in taken
+                and twin.actor == draft.actor
+                and twin.source is not None
+                and is_gone(twin.source)
+            ):
+                taken.add(twin.id)
+                draft = replace(draft, replaces=twin.id)
+            continued.append(draft)
+    return continued

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import FloatVector, NodeVector, Reader, WordQuery
 from ringwood.text.terms import query_terms
-from ringwood.types import Edge, Node
+from ringwood.types import SIMILAR, Edge, Node
 
-KIND = "similar"
 POSTINGS = 20_000
 """Postings read for the lexical neighbours of one node: about 5 ms."""
 
@@ -67,7 +66,7 @@ def link(
         )
         for other, weight in _nearest(node, vectors[node.id], others, meaning, options):
             pair = (min(node.id, other), max(node.id, other))
-            edges[pair] = Edge(*pair, KIND, weight)
+            edges[pair] = Edge(*pair, SIMILAR, weight)
     return tuple(edges.values())
 
 

@@ -195,7 +195,13 @@ CREATE TABLE means (
 PRAGMA user_version = 3;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS)
+_VERSION_NODES = """
+ALTER TABLE versions ADD COLUMN nodes BLOB;  -- of that text, packed; NULL: not known
+
+PRAGMA user_version = 4;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS, _VERSION_NODES)
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 
 VIEWS = """

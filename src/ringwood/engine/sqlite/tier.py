@@ -20,6 +20,7 @@ from ringwood.engine.sqlite.rows import (
 )
 from ringwood.engine.sqlite.vector_copy import bound_deletions
 from ringwood.engine.sqlite.vectors import quantise
+from ringwood.engine.sqlite.versions import pack
 from ringwood.engine.sqlite.words import content_of
 from ringwood.types import Document, Edge, Node, State, Tier
 
@@ -43,7 +44,12 @@ ON CONFLICT (id) DO UPDATE SET space = excluded.space, source = excluded.source,
     actor = excluded.actor, importance = excluded.importance, created_at = excluded.created_at,
     stored_at = excluded.stored_at, changed_at = excluded.changed_at, state = excluded.state,
     error = excluded.error, seen = excluded.seen, text = excluded.text"""
-_KEEP_VERSION = "INSERT INTO versions (document, until, sha256, text) VALUES (?, ?, ?, ?)"
+_KEEP_VERSION = """
+INSERT INTO versions (document, until, sha256, text, nodes) VALUES (?, ?, ?, ?, ?)"""
+_NODES_KEPT = """
+SELECT id, parent, position, kind, title, path, span_start, span_end, own_start, own_end, script,
+    length, access, actor, text
+FROM nodes WHERE document = ? ORDER BY position"""
 _DROP_VERSIONS = "DELETE FROM versions WHERE document = ?"
 _DROP_GONE = """
 DELETE FROM aliases WHERE document = ? AND node NOT IN (SELECT id FROM nodes WHERE document = ?)
@@ -84,6 +90,7 @@ _PUT_EDGE = """
 INSERT INTO edges (source, target, kind, weight, document) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET weight = excluded.weight, document = excluded.document"""
 _DELETE_EDGES = "DELETE FROM edges WHERE source = ?1 OR target = ?1"
+_DELETE_SIMILAR = "DELETE FROM edges WHERE (source = ?1 OR target = ?1) AND kind = 'similar'"
 _DELETE_EDGE = "DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?"
 _DELETE_EDGES_OF = "DELETE FROM edges WHERE document = ?"
 
@@ -139,14 +146,18 @@ class TierWriter:
         if stored is not None:
             old_space, old_sha256, old_text = stored
             old = self._stored_nodes(document.id, old_text)
+            if old_sha256 != document.sha256:
+                self._keep_version(document, old_sha256, old_text)
             self._let_go(old, {w.node.id: w.node for w in nodes} if old_space == space else {})
             self._remove_nodes(document.id, old_space, old)
             self._leave_aliases(document, old_space, old, {w.node.id: w.node for w in nodes})
-            if old_sha256 != document.sha256:
-                until = stamp_of(document.changed_at)
-                self._connection.execute(_KEEP_VERSION, (document.id, until, old_sha256, old_text))
         self._connection.execute(_PUT_DOCUMENT, _row_of_document(document, space, text))
         self._add_nodes(space, text, nodes, old)
+
+    def _keep_version(self, document: Document, sha256: str, text: str) -> None:
+        nodes = pack(self._connection.execute(_NODES_KEPT, (document.id,)).fetchall())
+        version = (document.id, stamp_of(document.changed_at), sha256, text, nodes)
+        self._connection.execute(_KEEP_VERSION, version)
 
     def delete_document(self, document: int) -> bool:
         """Remove a document with all that was derived from it; see `Writer`."""
@@ -190,10 +201,15 @@ class TierWriter:
         return {row[0]: _stored_node(row[1:], text) for row in found}
 
     def _let_go(self, old: Mapping[int, _StoredNode], kept: Mapping[int, Node]) -> None:
-        """Delete vectors and edges of nodes that are gone or say something else now."""
-        stale = [(i,) for i, node in old.items() if i not in kept or not node.says(kept[i])]
-        self._connection.executemany(_DELETE_VECTORS, stale)
-        self._connection.executemany(_DELETE_EDGES, stale)
+        """Delete vectors and edges of nodes that are gone or say something else now.
+
+        Links to a node that says something else still lead there.
+        """
+        gone = [(i,) for i in old if i not in kept]
+        changed = [(i,) for i, node in old.items() if i in kept and not node.says(kept[i])]
+        self._connection.executemany(_DELETE_VECTORS, [*gone, *changed])
+        self._connection.executemany(_DELETE_EDGES, gone)
+        self._connection.executemany(_DELETE_SIMILAR, changed)
         bound_deletions(self._connection)
 
     def _remove_nodes(self, document: int, space: int, old: Mapping[int, _StoredNode]) -> None:
@@ -269,12 +285,16 @@ class TierWriter:
             kept = [(number, digest_key(digests[i]), quantise(row), i) for i, row in rows.items()]
             self._connection.executemany(_DELETE_VECTOR, [(i, number) for i in rows])
             self._connection.executemany(_ADD_VECTOR, kept)
-        self._connection.executemany(
-            _PUT_EDGE, [(e.source, e.target, e.kind, e.weight, document) for e in edges]
-        )
+        self.put_edges(document, edges)
         if ready:
             self.set_state(document, "ready", None)
         return True
+
+    def put_edges(self, document: int, edges: Iterable[Edge]) -> None:
+        """Write edges that lie with a document of this tier."""
+        self._connection.executemany(
+            _PUT_EDGE, [(e.source, e.target, e.kind, e.weight, document) for e in edges]
+        )
 
     def drop_edges(self, edges: Iterable[Edge]) -> None:
         """Delete edges by their ends and kind; those that lie in another tier are ignored."""

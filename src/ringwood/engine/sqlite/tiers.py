@@ -21,6 +21,7 @@ from ringwood.engine.base import (
     Totals,
     VectorQuery,
     VectorRanking,
+    Version,
     WordQuery,
     WordRanking,
 )
@@ -37,7 +38,8 @@ from ringwood.engine.sqlite.rows import (
     stamp_of,
 )
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy
-from ringwood.types import TIERS, Document, Edge, Node, Tier
+from ringwood.engine.sqlite.versions import unpack
+from ringwood.types import SIMILAR, TIERS, Document, Edge, Node, Tier
 
 _CARD = """
 SELECT id, space_name, source, path, title, sha256, actor, importance, created_at, stored_at,
@@ -56,6 +58,9 @@ _TEXTS = "SELECT id, text FROM all_documents WHERE id IN carray(?)"
 _MIRRORED_PATH = "SELECT mirrored_path FROM all_documents WHERE id = ?"
 _TEXT_AT = """
 SELECT text FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
+_VERSION_AT = """
+SELECT text, nodes FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
+_UNTIL = "SELECT max(until) FROM all_versions WHERE document = ? AND until <= ?"
 
 _NODE = """
 SELECT id, document, parent, position, kind, title, path, span_start, span_end, own_start,
@@ -85,10 +90,10 @@ WHERE identity = ? AND digest IN carray(?) GROUP BY digest"""
 _EDGES = """
 SELECT source, target, kind, weight FROM (
     SELECT source, target, kind, weight FROM all_edges
-    WHERE source IN carray(?1)
+    WHERE source IN carray(?1) AND kind = ?2
     UNION
     SELECT source, target, kind, weight FROM all_edges
-    WHERE target IN carray(?1)
+    WHERE target IN carray(?1) AND kind = ?2
 ) e
 WHERE EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.source)
 AND EXISTS (SELECT 1 FROM all_nodes n WHERE n.id = e.target)
@@ -202,6 +207,19 @@ class TiersReader:
         """Fetch the text as it was at a moment. Raises KeyError when there is no such document."""
         text = self._text(_TEXT_AT, (document, stamp_of(at)))
         return self.text_of(document) if text is None else text
+
+    def version_at(self, document: int, at: datetime) -> Version | None:
+        """Fetch a document's earlier state as of a moment; None where today's was the one."""
+        row = self._row(_VERSION_AT, (document, stamp_of(at)))
+        if row is None:
+            return None
+        text, packed = row
+        return Version(text, () if packed is None else unpack(packed, document, text))
+
+    def changed_before(self, document: int, at: datetime) -> datetime | None:
+        """Say when a document's text had last changed as of a moment; None: never until then."""
+        stamp = self._row(_UNTIL, (document, stamp_of(at)))
+        return None if stamp is None or stamp[0] is None else moment_of(stamp[0])
 
     def recent_documents(
         self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20
@@ -387,12 +405,12 @@ class TiersReader:
         found = self._rows(_VECTORS_BY_DIGEST, (embedder, apsw.carray(tuple(asked))))
         return {asked[key]: vectors.unit_row(blob) for key, blob in found}
 
-    def edges(self, ids: Iterable[int]) -> tuple[Edge, ...]:
-        """List the edges that touch any of the nodes, both ends present."""
+    def edges(self, ids: Iterable[int], kind: str = SIMILAR) -> tuple[Edge, ...]:
+        """List the edges of a kind that touch any of the nodes, both ends present."""
         wanted = id_array(ids)
         if not len(wanted):
             return ()
-        return tuple(Edge(*row) for row in self._rows(_EDGES, (apsw.carray(wanted),)))
+        return tuple(Edge(*row) for row in self._rows(_EDGES, (apsw.carray(wanted), kind)))
 
     def node_ids(self, documents: Iterable[int]) -> tuple[int, ...]:
         """List the ids of all nodes of documents."""
