@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.serve.calling import PYTHON, Host, cpu_ms, eventually
+from tests.serve.calling import PATIENCE_S, PYTHON, Call, Host, cpu_ms, eventually
 from tests.serve.schemas import output
 
 from ringwood import home as homes
@@ -21,6 +21,7 @@ from ringwood.capture import consent, spool
 from ringwood.capture.exchange import Event
 from ringwood.names import POLICY
 from ringwood.serve import hook
+from ringwood.version import __version__
 
 CPU_MS = 60.0
 """What a hook may cost above an interpreter that does nothing."""
@@ -257,6 +258,77 @@ def test_every_way_to_call_a_hook_ends_well(host: Host) -> None:
         )
         assert (done.returncode, done.stderr) == (0, b""), arguments
     assert len(spool.waiting(str(host.home))) >= 4
+
+
+def hook_after(host: Host, before: str, event: str, **payload: object) -> Call:
+    """Call a hook in an interpreter that has done something first."""
+    code = f"import os, time\n{before}\nfrom ringwood.serve.hook import main\nmain(['claude-code'])"
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        input=json.dumps(host.payload(event, **payload)).encode(),
+        env=host.environ,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return Call(done.returncode, done.stdout, done.stderr, time.monotonic() - began, 0.0)
+
+
+LATE = """
+from ringwood.capture import spool
+append = spool.append
+def late(home, event):
+    time.sleep(2.0)
+    return append(home, event)
+spool.append = late
+"""
+
+NO_MORE_PROCESSES = """
+def fork():
+    raise BlockingIOError("no more processes")
+os.fork = fork
+"""
+
+
+def test_a_disk_that_is_late_holds_up_nobody_and_keeps_what_was_said(host: Host) -> None:
+    call = hook_after(host, LATE, "UserPromptSubmit", prompt="Which port?")
+
+    assert (call.code, call.out, call.err) == (0, b"", b"")
+    assert call.seconds < 1.9  # it did not wait for the disk
+    assert not host.home.exists()
+    eventually(lambda: len(spool.waiting(str(host.home))) == 1)
+
+
+def test_where_no_process_can_be_made_a_hook_works_alone(host: Host) -> None:
+    call = hook_after(host, NO_MORE_PROCESSES, "UserPromptSubmit", prompt="Which port?")
+    assert (call.code, call.err) == (0, b"")
+    assert len(spool.waiting(str(host.home))) == 1
+
+    late = hook_after(host, NO_MORE_PROCESSES + LATE, "UserPromptSubmit", prompt="Which host?")
+    assert (late.code, late.out, late.err) == (0, b"", b"")
+    assert late.seconds < 1.9
+    assert len(spool.waiting(str(host.home))) == 1
+
+
+@pytest.mark.slow
+def test_an_older_resident_process_gives_way_to_ours(host: Host) -> None:
+    old = (
+        "import sys\nfrom ringwood import version\nversion.__version__ = '0.0.9'\n"
+        "from ringwood.serve.cli import main\nsys.argv[1:] = ['serve']\nmain()"
+    )
+    with subprocess.Popen([sys.executable, "-P", "-c", old], env=host.environ) as process:
+        eventually(host.answers)
+        assert host.ask("hello")["version"] == "0.0.9"
+
+        host.hook("SessionStart", source="startup")
+
+        assert process.wait(PATIENCE_S) == 0
+    eventually(host.answers)
+    assert host.ask("hello")["version"] == __version__
+    newer = host.resident
+    host.hook("SessionStart", source="startup")
+    assert host.resident == newer
 
 
 def medians(host: Host, event: str, **payload: object) -> float:

@@ -81,6 +81,18 @@ def test_it_tells_a_session_a_thing_once_until_the_host_compacts(filled: Host) -
     assert "heron" in again
 
 
+def test_what_came_too_late_is_told_another_time(filled: Host) -> None:
+    query = "on which port listens the staging database?"
+    request = {"do": "recall", "session": "late:1", "space": None, "query": query}
+    for _ in range(3):
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(homes.socket_path(str(filled.home)))
+            wire.send(line, request, time.monotonic() + PATIENCE_S)
+
+    eventually(lambda: "heron" in told(filled, query, session="late:1"))
+    assert "heron" not in told(filled, query, session="late:1")
+
+
 def test_nobody_else_can_talk_to_it(filled: Host) -> None:
     place = Path(homes.socket_path(str(filled.home)))
 

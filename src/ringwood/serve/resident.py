@@ -56,6 +56,8 @@ THREADS = 4
 """Requests that are worked on at a time."""
 WAITING = 16
 """Requests that may wait beside them; a further one is hung up on."""
+REST_S = 0.05
+"""How long it waits before it accepts again after that failed."""
 FAREWELL_S = 15
 """When it is ended by the system, should it hang while it leaves."""
 NEWEST = 400
@@ -131,6 +133,7 @@ class Resident:
             try:
                 line, _ = self._seat.listener.accept()
             except OSError:  # it hung up already, or there are too many files open
+                time.sleep(REST_S)
                 continue
             if not self._slots.acquire(blocking=False):
                 line.close()
@@ -206,8 +209,10 @@ class Resident:
         """Find what a prompt is to be told, framed."""
         view = self._memory.within(key=_text_or_none(request, "space"))
         session = str(request.get("session"))
-        self._due.set()  # whoever asks has handed something over
-        answer = view.inject(str(request.get("query")), session=session, timeout_s=VECTOR_S)
+        try:
+            answer = view.inject(str(request.get("query")), session=session, timeout_s=VECTOR_S)
+        finally:
+            self._due.set()  # whoever asks has handed something over; but first the answer
         return Reply(
             {"text": render(answer.hits, secrets.token_hex(8)), "notes": list(answer.notes)},
             if_late=partial(view.withdraw, answer, session=session),
