@@ -202,9 +202,21 @@ class Dsh:
         file = self.memory_home / "logs" / "dsh.log"
         return file.read_text("utf-8") if file.is_file() else ""
 
+    def children(self) -> list[int]:
+        """List the processes of the children that greeted, the oldest first."""
+        return [int(number) for number in re.findall(r"child (\d+) of", self.log())]
+
+    def wait_for_document(self, source: str) -> None:
+        """Wait until a document with this source key is in the memory."""
+        latest = time.monotonic() + 20
+        while source not in self.documents():
+            assert time.monotonic() < latest, f"{source} was never stored"
+            time.sleep(0.1)
+
     def documents(self, home: Path | None = None) -> dict[str, tuple[str, str, str]]:
         """Return address, time and text of every document by source key; the spool is taken in."""
         with Memory.open(home or self.memory_home, embedder="words", wait_s=0.0) as memory:
+            memory.create()
             memory.take_in(everything=True)
             return {
                 str(document.source): (
@@ -274,8 +286,7 @@ def dsh(release: str, tmp_path: Path, model: MockModel) -> Iterator[Dsh]:
     host = Dsh(release, tmp_path, model)
     host.install()
     yield host
-    children = [int(number) for number in re.findall(r"child (\d+) of", host.log())]
-    assert [number for number in children if is_alive(number)] == []
+    assert [number for number in host.children() if is_alive(number)] == []
 
 
 def is_alive(process: int) -> bool:

@@ -61,7 +61,7 @@ def install_row(text: str | None, row: Row) -> str:
         ConfigError: when the file is no list of changes, or would not be one afterwards.
     """
     held = installed_row(text)
-    before = text if held is None else remove_row(text)
+    before = remove_row(text)
     rows, indent = _read(before or "")
     if _configs(rows):
         raise ConfigError(

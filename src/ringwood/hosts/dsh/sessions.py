@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -232,11 +232,8 @@ def _rows(raw: BufferedReader, tally: Tally) -> Iterator[Row]:
 
 
 def _lines(raw: BufferedReader, tally: Tally) -> Iterator[bytes]:
-    packed = raw.peek(4)[:4] == _MAGIC
-    stream: BinaryIO = raw
-    if packed:
-        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        stream = BufferedReader(reader)
+    packed = raw.peek(len(_MAGIC)).startswith(_MAGIC)
+    stream = BufferedReader(_Unpacked(raw)) if packed else raw
     try:
         while line := stream.readline(_MAX_LINE):
             if len(line) < _MAX_LINE:
@@ -247,6 +244,19 @@ def _lines(raw: BufferedReader, tally: Tally) -> Iterator[bytes]:
             tally.skipped["a line too long"] += 1
     except zstandard.ZstdError:
         tally.skipped["a damaged line"] += 1  # and whatever follows: its length is not known
+
+
+class _Unpacked(RawIOBase):
+    """The content of frames of zstd, one after the other: a damaged one hides none before it."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
+        return self._reader.readinto1(buffer)
 
 
 def _number(value: object, otherwise: object) -> float:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ringwood.capture.consent import is_paused
 from ringwood.capture.exchange import admit
 from ringwood.capture.spool import append
-from ringwood.errors import NoHomeError, RingwoodError
+from ringwood.errors import NoHomeError, RingwoodError, StorageError
 from ringwood.hosts.trivial import is_trivial
 from ringwood.serve.dsh.catchup import DAYS, Sessions, catch_up
 from ringwood.version import __version__
@@ -48,6 +48,8 @@ CLOSE_S = 0.5
 """Of which for vectors that are to come: whoever opens the home next goes on with them."""
 LOOK_S = 2.0
 """How often the spool is looked at while nothing happens, for what an idle moment makes due."""
+CATCH_UP_AGAIN_S = (5.0, 30.0, 300.0)
+"""Pauses after which old sessions are tried again: another process may hold the database."""
 MARGIN_S = 0.1
 """Of a recall's deadline, for the way back."""
 
@@ -76,6 +78,7 @@ class Child:
         self._memory: Future[Memory] = Future()
         self._sessions = Sessions(home)
         self._turn_ended = Flag()
+        self._turn_ended.set()  # an earlier child may have left something in the spool
         self._leaving = Flag()
 
     def serve(self, lines: BinaryIO) -> bool:
@@ -118,7 +121,7 @@ class Child:
         except RingwoodError as error:
             answer = {"id": number, "error": {"code": error.code, "message": error.message}}
         except Exception as error:  # noqa: BLE001 - the outermost loop: the host must get an answer
-            _log.error("a request failed", exc_info=error)
+            _log.error("%s failed: %s", method.__name__.strip("_"), type(error).__name__)
             answer = {"id": number, "error": {"code": "internal", "message": type(error).__name__}}
         self._write(answer)
 
@@ -138,7 +141,7 @@ class Child:
 
     def _event(self, params: Params) -> Result:
         """Put what was said into the spool; durable on return."""
-        directory = _text(params, "directory")
+        directory = _directory(params)
         session = _text(params, "session")
         if is_paused(self._home, directory):
             self._sessions.leave_out(session)
@@ -170,7 +173,7 @@ class Child:
             return {"block": ""}
         try:
             memory = self._memory.result(max(0.0, latest - time.monotonic()))
-            view = memory.within(directory=_text(params, "directory"))
+            view = memory.within(directory=_directory(params))
             left_s = max(0.0, latest - time.monotonic()) * QUERY_SHARE
             answer = view.inject(query, session=session, timeout_s=left_s)
         except (NoHomeError, TimeoutError):
@@ -188,7 +191,7 @@ class Child:
         # Only now: the tools come with numpy, which costs more than the greeting may.
         from ringwood.serve.tools import call  # noqa: PLC0415
 
-        view = self._memory.result().within(directory=_text(params, "directory"))
+        view = self._memory.result().within(directory=_directory(params))
         answer = call(view, _text(params, "name"), params.get("arguments"))
         return {"text": answer.text, "content": answer.content, "failed": answer.failed}
 
@@ -199,7 +202,7 @@ class Child:
         try:
             memory = self._open_memory()
         except Exception as error:  # noqa: BLE001 - whoever waits for the memory is told
-            _log.error("the memory does not open: %s", error)
+            _log.error("the memory does not open: %s", str(error) or type(error).__name__)
             self._memory.set_exception(error)
             return
         self._memory.set_result(memory)
@@ -207,10 +210,14 @@ class Child:
             memory.warm()
         except RingwoodError as error:  # there is no home yet, or it is in trouble
             _log.info("not warm: %s", error.message)
-        try:
-            self._catch_up(memory)
-        except (RingwoodError, OSError) as error:
-            _log.warning("old sessions are left for another time: %s", error)
+        for pause_s in CATCH_UP_AGAIN_S:
+            try:
+                self._catch_up(memory)
+                return
+            except (RingwoodError, OSError) as error:
+                _log.warning("old sessions are not taken in yet: %s", error)
+            if self._leaving.wait(pause_s):
+                return
 
     def _catch_up(self, memory: Memory) -> None:
         """Take in the turns of the last days that no child heard; ends when the input does."""
@@ -223,7 +230,11 @@ class Child:
             if self._leaving.is_set():
                 raise InterruptedError
             left_out = self._sessions.is_left_out
-            backfill(memory, [file], wanted=lambda each: not left_out(each), only_closed=True)
+            done = backfill(
+                memory, [file], wanted=lambda each: not left_out(each), only_closed=True
+            )
+            if done.taken.failed:
+                raise StorageError(done.taken.failed[0])
 
         catch_up(self._sessions, session_files(default_home(), time.time() - DAYS * 86_400), take)
 
@@ -252,16 +263,19 @@ _IN_A_THREAD = {"recall": Child._recall, "compacted": Child._compacted, "tool": 
 
 def run(home: str, open_memory: Callable[[], Memory]) -> None:
     """Be the child of a DSH process until it ends; leaves the interpreter when time runs out."""
-    if hasattr(signal, "SIGINT"):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's, which ends us by EOF
+    logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)  # the plugin's log
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's, which ends our input
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a stray print must not look like one
         if not Child(home, answers, open_memory).serve(sys.stdin.buffer):
-            os._exit(
-                0
-            )  # all that was acknowledged is in the spool; the next one goes on from there
+            os._exit(0)  # what was acknowledged is in the spool; the next one goes on from there
 
 
 def _text(params: Params, name: str) -> str:
     value = params.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _directory(params: Params) -> str:
+    place = _text(params, "directory")
+    return "" if "\0" in place else place

@@ -28,6 +28,7 @@ const RESPAWNS_MS = [500, 2000, 10_000, 60_000] // then it stays away until the 
 const QUEUE_LINES = 2000
 const QUEUE_CHARS = 8_000_000
 const PIPE_BYTES = 262_144 // handed to the pipe at most: the rest waits here, where it is counted
+const COMPLAINTS = 50 // lines of a child's standard error that the log takes
 const LOG_BYTES = 262_144
 const POLICY_ORDER = 3150 // after the host's own sections on tools
 
@@ -174,6 +175,7 @@ class Child {
   #heard = 0 // when it last said something
   #silent = false // somebody waited for it in vain, and nothing came since
   #closing = false
+  #dormant = false // there is no child any more, and there will be none
 
   constructor(command, environment, log) {
     this.#command = command
@@ -191,21 +193,23 @@ class Child {
     }
     const started = spawn(program, rest, options)
     let complaint = ''
+    let complaints = 0
     this.#process = started
     this.#partial = ''
     this.#heard = Date.now()
     started.on('error', (error) => this.#gone(started, oneLine(error)))
     started.on('close', (code, signal) => this.#gone(started, `ended with ${signal ?? code}${complaint}`))
     started.stderr.setEncoding('utf8').on('data', (text) => {
-      complaint = `: ${oneLine(text.trim().split('\n').pop())}`
+      for (const line of text.split('\n').filter((each) => each.trim())) {
+        complaint = `: ${oneLine(line)}`
+        if (++complaints <= COMPLAINTS) this.#log(`child ${started.pid} says${complaint}`)
+      }
     })
     started.stdin.on('error', () => {}) // `close` says the same
     started.stdin.on('drain', () => this.#pump())
     started.stdout.setEncoding('utf8')
     started.stdout.on('data', (text) => this.#read(text))
     for (const held of [started, ...started.stdio]) held.unref?.()
-    this.#queue.unshift(...this.#sent.values())
-    this.#sent.clear()
     this.ask('hello', {}, SILENT_MS).then(
       ({ protocol, version }) => {
         this.#log(`child ${started.pid} of Ringwood ${version}`)
@@ -220,6 +224,7 @@ class Child {
 
   /** Hand over what must not be lost: it is kept until acknowledged, and sent again if need be. */
   tell(method, params) {
+    if (this.#dormant) return
     const id = ++this.#lastId
     const line = `${JSON.stringify({ id, method, params })}\n`
     this.#queue.push({ id, line, kept: true })
@@ -304,6 +309,7 @@ class Child {
     this.#silent = false
     const lines = (this.#partial + text).split('\n')
     this.#partial = lines.pop()
+    if (this.#partial.length > QUEUE_CHARS) this.#process?.kill('SIGKILL') // this is no answer
     for (const line of lines) {
       try {
         const { id, ...answer } = JSON.parse(line)
@@ -333,18 +339,26 @@ class Child {
     return this.#sent.size === 0 && !this.#queue.some((each) => each.kept)
   }
 
+  /** Let these lines wait for a child, in this order, and no others. */
+  #requeue(lines) {
+    this.#queue = lines
+    this.#chars = lines.reduce((sum, each) => sum + each.line.length, 0)
+    this.#sent.clear()
+  }
+
   /** Note that a child is gone; start another after a pause, a few times in the host's life. */
   #gone(ended, why) {
     if (ended !== this.#process) return
     this.#process = null
     this.#silent = false
-    this.#queue = this.#queue.filter((each) => each.kept)
-    this.#chars = this.#queue.reduce((sum, each) => sum + each.line.length, 0)
+    this.#requeue([...this.#sent.values(), ...this.#queue.filter((each) => each.kept)])
     for (const id of [...this.#asked.keys()]) this.#answer(id, { error: { message: `the child ${why}` } })
     this.#settled.splice(0).forEach((resolve) => resolve())
     if (this.#closing) return
     const pause = ended.pid === undefined ? undefined : RESPAWNS_MS[this.#respawns++]
     if (pause === undefined) {
+      this.#dormant = true
+      this.#requeue([])
       this.#log(`no memory from here on: ${this.#command[0]} ${why}. ringwood dsh status says more`)
       return
     }
