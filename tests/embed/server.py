@@ -6,7 +6,7 @@ import json
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
@@ -16,6 +16,10 @@ import numpy as np
 
 from ringwood.embed.base import FloatRows
 from ringwood.embed.hashing import HashingEmbedder
+from ringwood.embed.open import open_embedder
+from ringwood.embed.options import EmbedOptions
+from ringwood.embed.remote.embedder import RemoteEmbedder
+from ringwood.embed.remote.record import Record
 
 KEY = "sk-test-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
 DIGEST = "sha256:0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
@@ -48,7 +52,7 @@ class Behaviour:
     elsewhere: str = ""
     """Where a redirect leads."""
     requests: list[dict[str, Any]] = field(default_factory=list)
-    """What was asked, with its headers under `headers`."""
+    """What was asked, with path, headers and the client's port."""
     done: Event = field(default_factory=Event)
     """Set when the server ends: whoever hangs stops hanging."""
 
@@ -85,7 +89,12 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         asked = json.loads(body)
         self.behaviour.requests.append(
-            asked | {"path": self.path, "headers": dict(self.headers.items())}
+            asked
+            | {
+                "path": self.path,
+                "headers": dict(self.headers.items()),
+                "port": self.client_address[1],
+            }
         )
         texts = asked["input"]
         if self._misbehaves(texts) or self._refuses(asked):
@@ -119,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
             if told.mode == "ok" or told.times == 0:
                 return False
             told.times -= 1
-        return _WAYS[told.mode](self, texts)
+        return bool(_WAYS[told.mode](self, texts))
 
     def _send(self, status: int, told: object, **headers: str) -> None:
         self._send_bytes(status, json.dumps(told).encode(), **headers)
@@ -216,11 +225,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Connection", "close")
         self.end_headers()
-        try:
+        with suppress(OSError):
             while not self.behaviour.done.is_set():
                 self.wfile.write(b" " * 1_000_000)
-        except OSError:
-            pass
         self.close_connection = True
         return True
 
@@ -280,7 +287,21 @@ _WAYS: dict[str, Any] = {name: getattr(_Handler, name) for name in _NAMES} | {
 
 class _Quiet(ThreadingHTTPServer):
     daemon_threads = True
-    block_on_close = True
+
+    def __init__(self, *arguments: Any) -> None:  # noqa: ANN401 - what the base takes
+        super().__init__(*arguments)
+        self.lines: list[socket.socket] = []
+
+    def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
+        """Remember the line, so that it can be cut."""
+        self.lines.append(request)
+        super().process_request(request, client_address)
+
+    def cut(self) -> None:
+        """Break every line off: a kept connection would be served though nobody listens."""
+        for line in self.lines:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of clients that left: that is what they are tested for."""
@@ -293,6 +314,7 @@ class Place:
         """Start serving on a free port."""
         self.behaviour = behaviour
         self._server: _Quiet | None = None
+        self._embedders: list[RemoteEmbedder] = []
         self.port = 0
         self.start()
 
@@ -300,6 +322,28 @@ class Place:
     def url(self) -> str:
         """The server's root."""
         return f"http://127.0.0.1:{self.port}"
+
+    def embedder(
+        self,
+        name: str = "openai:fake",
+        record: Record | None = None,
+        **options: Any,  # noqa: ANN401 - fields of EmbedOptions
+    ) -> RemoteEmbedder:
+        """Make an embedder that asks this server; it is closed when serving ends.
+
+        Args:
+            name: what `--embedder` takes.
+            record: what is known of the model; None: it is not met, so that every request counts.
+            options: instead of options without a pause after a failure.
+        """
+        urls: dict[str, Any] = {"ollama_url": self.url, "openai_url": f"{self.url}/v1"}
+        chosen = EmbedOptions(**(urls | {"pause_s": 0.0} | options))
+        opened = open_embedder(name, options=chosen, key_of=lambda provider: KEY)
+        assert isinstance(opened, RemoteEmbedder)
+        self._embedders.append(opened)
+        if record is not None:
+            opened.know(record)
+        return opened
 
     def start(self) -> None:
         """Serve."""
@@ -317,7 +361,14 @@ class Place:
         if self._server is not None:
             self._server.shutdown()
             self._server.socket.close()
+            self._server.cut()
             self._server = None
+
+    def close(self) -> None:
+        """Close what was opened here, and stop."""
+        for each in self._embedders:
+            each.close()
+        self.stop()
 
 
 @contextmanager
@@ -327,4 +378,4 @@ def serving(**behaviour: Any) -> Iterator[Place]:  # noqa: ANN401 - fields of Be
     try:
         yield place
     finally:
-        place.stop()
+        place.close()
