@@ -87,6 +87,8 @@ def _store(
     intake: Intake,
     recalled: Callable[[str], Sequence[str]],
 ) -> TakenIn:
+    if not exchange.turns:  # only an end came: its exchange is stored
+        return TakenIn(done=(exchange,))
     space = _space(engine, exchange.space, intake)
     turns, is_echo = _without_echo(_cleaned(exchange.turns), recalled(space))
     if is_echo:
