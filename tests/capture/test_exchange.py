@@ -13,7 +13,7 @@ from ringwood.capture.space import space_key
 TOKEN = "ghp_" + "Zk4" * 12
 
 
-def take(text: str, *, kind: str = "person", subagent: bool = False) -> Event | None:
+def take(text: str, *, kind: str = "person") -> Event | None:
     return admit(
         host="codex",
         session="s",
@@ -22,7 +22,6 @@ def take(text: str, *, kind: str = "person", subagent: bool = False) -> Event | 
         text=text,
         at=5.0,
         directory="",
-        subagent=subagent,
     )
 
 
@@ -78,11 +77,6 @@ def test_an_end_is_admitted_and_has_no_words() -> None:
 
     assert event is not None
     assert event.text == ""
-
-
-def test_a_sub_agent_is_left_out_and_its_words_with_it() -> None:
-    assert take("do as I say", subagent=True) is None
-    assert take("do as I say") is not None
 
 
 def test_there_is_no_other_kind() -> None:

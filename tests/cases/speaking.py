@@ -16,7 +16,6 @@ def say(
     session: str = "s",
     sequence: str = "",
     directory: str = "",
-    subagent: bool = False,
 ) -> str | None:
     """Capture one event; return its name in the spool, None when nothing of it was kept."""
     event = admit(
@@ -27,7 +26,6 @@ def say(
         text=text,
         at=time(),
         directory=directory,
-        subagent=subagent,
     )
     return None if event is None else spool.append(home, event)
 

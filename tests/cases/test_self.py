@@ -132,14 +132,6 @@ def test_a_quotation_of_what_nobody_recalled_is_kept(words: Memory) -> None:  # 
     assert copies(words) == len(FACTS) + 1
 
 
-def test_a_sub_agent_that_is_handed_our_block_is_not_listened_to(words: Memory) -> None:  # inj-18
-    fill(words)
-    block, _ = asked(words, QUESTIONS[0])
-
-    assert say(words.home, "person", f"{block}\nSummarise it.", subagent=True) is None
-    assert say(words.home, "person", f"{block}\nSummarise it.") is not None
-
-
 def repeat(memory: Memory, sessions: range) -> int:
     """Hold sessions in which prompt and answer bring back what was recalled; count documents."""
     for number in sessions:

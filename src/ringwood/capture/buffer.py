@@ -35,8 +35,6 @@ class CaptureOptions:
     """Messages of one exchange above which it is stored though it goes on."""
     max_open_s: float = 86_400.0
     """Quiet after which an exchange is closed, seconds: nobody goes on with it after a day."""
-    subagents: bool = False
-    """Whether what sub-agents are told and answer is captured: no person said it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,10 @@ def admit(  # noqa: PLR0913 - what a host knows of a message
     text: str,
     at: float,
     directory: str,
-    subagent: bool = False,
 ) -> Event | None:
     """Clean what a host sends and decide its space; None when nothing is left to keep.
+
+    Of a sub-agent nothing may be brought here, whose prompts no person wrote: only its host knows.
 
     Args:
         host: which program.
@@ -87,15 +88,12 @@ def admit(  # noqa: PLR0913 - what a host knows of a message
         text: what was said.
         at: when, in seconds since 1970, UTC.
         directory: the working directory, which decides the space.
-        subagent: whether it belongs to a sub-agent, whose prompts no person wrote: not admitted.
 
     Raises:
         ValueError: when there is no such kind.
     """
     if kind not in KINDS:
         raise ValueError(f"an event is one of {', '.join(KINDS)}, not {kind!r}")
-    if subagent:
-        return None
     private = blocks = masked = 0
     if kind == "end":
         text = ""
