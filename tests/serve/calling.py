@@ -134,7 +134,7 @@ class Host:
         return subprocess.Popen(
             [*PYTHON, "serve", *arguments],
             env=self.environ | environ,
-            cwd="/",
+            cwd=self.directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

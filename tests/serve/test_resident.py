@@ -297,7 +297,7 @@ def test_what_was_left_in_the_spool_is_stored_when_it_starts(host: Host) -> None
     for kind, text in (("person", "Which port?"), ("assistant", "Port 5544."), ("end", "")):
         spool.append(str(host.home), event(kind, text))
 
-    with serving(host):
+    with serving(host, "--home", "../home"):  # seen from where it starts, not where it goes
         eventually(host.settled)
         assert spool.waiting(str(host.home)) == []
 

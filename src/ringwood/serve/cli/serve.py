@@ -27,7 +27,7 @@ def serve_command(session: Session, /, idle_s: float | None) -> int:
     # Only now: the locks and sockets that it needs are not there on every system.
     from ringwood.serve.seat import Seat, TakenError  # noqa: PLC0415
 
-    home = homes.locate(session.home)
+    home = session.home = homes.locate(session.home)  # whole, before the folder changes
     try:
         seat = Seat(home)
     except TakenError as taken:
