@@ -107,6 +107,7 @@ def test_what_the_words_around_it_tell_goes_under_its_kind(kind: str) -> None:
     ("text", "masked"),
     [
         ("pg://bob:hunter2@db:5432/x", "pg://bob:[redacted: credentials in url]@db:5432/x"),
+        ("pg://bob:p@ss@w0rd@db/x", "pg://bob:[redacted: credentials in url]@db/x"),
         ("https://:p%40ss@example.com", "https://:[redacted: credentials in url]@example.com"),
         ("password: hunter2", "password: [redacted: secret]"),
         ("password='correct-horse'", "password='[redacted: secret]'"),
@@ -199,9 +200,55 @@ def test_any_text_is_taken(text: str) -> None:
 
 TRIGGERS = [
     *("-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----\n", "-----", "://a:"),
-    *("://", ":", "AKIA", "ghp_", "ghp_a", "github_pat_", "glpat-", "glpat-a ", "xoxb-", "sk-"),
+    *(
+        "://",
+        ":",
+        "AKIA",
+        "ghp_",
+        "ghp_a",
+        "://a:@",
+        "@",
+        "github_pat_",
+        "glpat-",
+        "glpat-a ",
+        "xoxb-",
+        "sk-",
+    ),
     *("=sk-", "AIza", "hf_", "eyJ", "eyJaaaaaaaa.", "password:", "password=", "token=<"),
     *("token='", 'token="a ', "密码：", "token", "key = ", "token=!", "token=a.", "token=a-"),
+    *("password: a ", "password: abcd ", 'password="a ', "password for ", "password is ", "pass "),
+    *(
+        "password)",
+        "password: x ",
+        "--password ",
+        "--a-",
+        "mysql ",
+        "mysql -p",
+        "curl -u ",
+        "curl ",
+    ),
+    *("machine ", "machine a login b ", "Authorization: ", "bearer ", "<a", "<password>", "_KEY="),
+    *(
+        "A_KEY=",
+        "SG.",
+        "SG.aaaaaaaaaaaaaaaaaaaaaa",
+        "1",
+        "1:AA",
+        "bot1",
+        "hooks.slack.com/services/",
+    ),
+    *(
+        "AccountKey=",
+        "MTaa.",
+        "aws aA0",
+        "aA0/",
+        "令牌是",
+        "密码“",
+        "gho_",
+        "xoxb-a",
+        "sk_live_",
+        "\\n",
+    ),
 ]
 
 
@@ -209,7 +256,7 @@ TRIGGERS = [
 @pytest.mark.parametrize("trigger", TRIGGERS)
 def test_time_grows_with_the_length_of_hostile_text_and_not_with_its_square(trigger: str) -> None:
     def run(length: int) -> None:
-        redact(trigger * (length // len(trigger)) + " password key ----- ://")
+        redact(trigger * (length // len(trigger)) + " password key token ----- :// AKIA bot")
 
     assert grows_at_most(run, 125_000, 1_000_000, times=24)  # a square would be 64
 
