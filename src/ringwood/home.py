@@ -109,8 +109,13 @@ def create_home(home: str) -> None:
         ) from error
 
 
-def write_private(path: str, text: str) -> None:
+def write_private(path: str, text: str, *, synced: bool = True) -> None:
     """Replace a small file in one step, 0600, synced before it takes the name.
+
+    Args:
+        path: where.
+        text: what it holds then.
+        synced: False for what nobody would miss after a power cut: a sync may take long.
 
     Raises:
         StorageError: when the disk refuses; the old file is then untouched.
@@ -121,7 +126,8 @@ def write_private(path: str, text: str) -> None:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
         try:  # noqa: SIM105 - contextlib costs a hook more than this module does

@@ -89,3 +89,10 @@ def test_a_view_on_another_space_shares_what_is_open(words: Memory) -> None:
     app.close()
     assert texts(words.within(space="app").recall(QUESTION)) == [PORT]
     assert texts(words.recall(QUESTION)) == []
+
+
+def test_a_disk_that_takes_no_note_withholds_nothing(words: Memory) -> None:
+    words.store(PORT)
+    (Path(words.home) / "sessions").write_text("in the way")
+    assert texts(words.inject(QUESTION, session="codex:one")) == [PORT]
+    assert texts(words.inject(QUESTION, session="codex:one")) == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from threading import Lock
 
 from ringwood import home as homes
 from ringwood.engine.base import Reader
+from ringwood.errors import StorageError
 from ringwood.recall.ledger import Candidate
 from ringwood.types import Node
+
+_log = logging.getLogger(__name__)
 
 STAGE = "session"
 """Where candidates are dropped that the conversation holds."""
@@ -102,12 +106,16 @@ class Sessions:
         self._put(Known(session, since=now))
 
     def _put(self, known: Known) -> None:
+        since = None if known.since is None else known.since.timestamp()
+        content = {"session": known.session, "nodes": sorted(known.nodes), "since": since}
         with self._lock:
             self._known[known.session] = known
-            homes.create_folder(str(self._folder))
-            since = None if known.since is None else known.since.timestamp()
-            content = {"session": known.session, "nodes": sorted(known.nodes), "since": since}
-            homes.write_private(str(self._file(known.session)), json.dumps(content))
+            try:
+                homes.create_folder(str(self._folder))
+                file = str(self._file(known.session))
+                homes.write_private(file, json.dumps(content), synced=False)
+            except StorageError as error:  # no reason to withhold what was found
+                _log.info("what a conversation holds was not noted: %s", error.message)
 
     def _read(self, session: str) -> Known:
         self._prune()
