@@ -72,6 +72,7 @@ def test_an_exchange_is_called_by_its_first_words() -> None:
     turns = [Turn("person", "Why apsw?\n\nIt is large."), Turn("assistant", "Its own SQLite.")]
     parsed = parse_exchange(compose(turns))
     assert (parsed.title, parsed.slug) == ("Why apsw?", "why-apsw")
+    assert parsed.nodes[0].text == "", "what was said stands below, whole"
 
 
 @pytest.mark.parametrize("text", ["", "plain words", "::: person\nthree colons", " :::: person\nx"])

@@ -175,12 +175,14 @@ def parse_exchange(
         tree.add_turn(turn, list(shifted(number_sections(said, blocks), start)))
     name = one_line(title or "") or tree.first_words() or UNTITLED
     name = clip(name, MAX_TITLE_CHARS)
+    root, *below = tree.nodes(name, {})
     return ParsedDocument(
         title=name,
         slug=slug(name, options.max_slug_chars),
         created=None,
         meta={},
-        nodes=tuple(tree.nodes(name, {})),
+        # Nobody gave it a title: as a text of its own it would be a sentence cut short.
+        nodes=(replace(root, text=""), *below),
     )
 
 
