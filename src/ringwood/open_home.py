@@ -97,11 +97,19 @@ class OpenHome:
         return self._engine is not None and not self._closed
 
     def choice(self) -> Choice:
-        """Return the embedder and how meanings are compared, decided once: no server is asked."""
+        """Return the embedder and how meanings are compared. Asks no server.
+
+        Decided once, but for an embedder on a server: until the home knows it, any process may be
+        the one that meets it.
+        """
         with self._lock:
-            if self._chosen is None:
-                self._chosen = self._choose(self._asked_embedder or self._config.embed.embedder)
-            return self._chosen
+            chosen = self._chosen
+            if chosen is None:
+                chosen = self._choose(self._asked_embedder or self._config.embed.embedder)
+            elif chosen.unsettled is not None:
+                chosen = replace(self._choose(chosen.unsettled), owned=chosen.owned)
+            self._chosen = chosen
+            return chosen
 
     def meaning(self) -> Meaning | None:
         """Return how meanings are compared; an embedder on a server is asked first who it is.
@@ -112,18 +120,14 @@ class OpenHome:
             EmbedderError: when the server does not answer well.
         """
         choice = self.choice()
-        if choice.unmet is None:
+        if choice.unsettled is None:
             return choice.meaning
-        choice.unmet.meet()
+        choice.unsettled.meet()
         with self.engine().reading() as reader:
             filled = _remembered(reader) is not None
         if filled:
-            self._remember(self._choose(choice.unmet).remembered)
-        # Whichever process met it first has written down how it is known again.
-        met = replace(self._choose(choice.unmet), owned=choice.owned)
-        with self._lock:
-            self._chosen = met
-        return met.meaning
+            self._remember(self.choice().remembered)
+        return self.choice().meaning
 
     def _choose(self, asked: str | Embedder | None) -> Choice:
         with self.engine().reading() as reader:
@@ -136,9 +140,8 @@ class OpenHome:
 
     def intake(self) -> Intake:
         """Say how texts are taken in; the first of them fixes the home's embedder."""
-        choice = self.choice()
-        self._remember(choice.remembered)
-        return Intake(datetime.now(UTC), choice.state, self._config.parse)
+        self._remember(self.choice().remembered)
+        return Intake(datetime.now(UTC), self.choice().state, self._config.parse)
 
     def _remember(self, chosen: Remembered) -> None:
         """Write down which embedder the home's vectors are of, unless it is there already."""

@@ -236,6 +236,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, {"result": "ok"})
         return True
 
+    def unnumbered(self, texts: list[str]) -> bool:
+        """Give every row the same number."""
+        rows = [{"index": 0, "embedding": row} for row in self.behaviour.rows(texts).tolist()]
+        self._send(200, {"data": rows})
+        return True
+
     def _rows_like(self, change: str, texts: list[str]) -> bool:
         rows: list[Any] = self.behaviour.rows(texts).tolist()
         if change == "nan":
@@ -278,6 +284,7 @@ _NAMES = [
     "login",
     "huge",
     "other_shape",
+    "unnumbered",
 ]
 _WAYS: dict[str, Any] = {name: getattr(_Handler, name) for name in _NAMES} | {
     change: (lambda handler, texts, change=change: handler._rows_like(change, texts))

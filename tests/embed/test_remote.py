@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -145,6 +146,7 @@ def test_a_text_that_is_too_long_even_in_parts_is_an_error_that_says_so(
         ("garbage", "no JSON", "base URL"),
         ("login", "a web page that is no JSON", "base URL"),
         ("other_shape", "without 'data'", "/v1"),
+        ("unnumbered", "without 'data'", "/v1"),
         ("huge", "more than 32 MB", ""),
         ("nan", "not finite", ""),
         ("infinite", "not finite", ""),
@@ -275,6 +277,32 @@ def test_a_dead_server_costs_one_attempt_and_not_one_per_recall(place: Place) ->
     assert len(place.behaviour.requests) == 2
     place.behaviour.mode = "ok"
     assert are_rows_of(embedder.embed_passages(TEXTS), TEXTS), "texts are in less of a hurry"
+
+
+def test_a_server_too_slow_for_a_hook_is_not_too_slow_for_who_asked(place: Place) -> None:
+    embedder = place.embedder(pause_s=60.0)
+    embedder.embed_query("a")
+    place.behaviour.mode = "slow"
+
+    with pytest.raises(EmbedderError, match="in time"):
+        embedder.embed_query("a", timeout_s=0.05)
+    assert embedder.embed_query("a", timeout_s=20.0).shape == (64,)
+
+
+def test_a_model_that_was_asleep_is_awake_for_the_next_question(place: Place) -> None:
+    embedder = place.embedder(pause_s=60.0)
+    place.behaviour.mode, place.behaviour.times = "slow", 1
+    with pytest.raises(EmbedderError, match="in time"):
+        embedder.embed_query("a", timeout_s=0.05)
+
+    end = time.monotonic() + 10.0
+    while time.monotonic() < end:
+        with suppress(EmbedderError):
+            assert embedder.embed_query("b", timeout_s=0.05).shape == (64,)
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("the pause lasts though the server answered")
 
 
 def test_after_its_pause_a_server_is_asked_again(place: Place) -> None:

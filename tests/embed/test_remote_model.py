@@ -174,7 +174,7 @@ def test_choosing_asks_no_server(record: Record) -> None:
         return embedder
 
     fresh = choose("openai:fake", None, calibrated=True, opener=opener)
-    assert fresh.unmet is not None
+    assert fresh.unsettled is not None
     assert fresh.state == "pending"
     assert "has not answered yet" in fresh.notes[0]
 
@@ -182,7 +182,7 @@ def test_choosing_asks_no_server(record: Record) -> None:
         "openai:fake", f"openai/fake@{record.digest}/64/none/server/ctx1", record.dumps()
     )
     chosen = choose(None, known, calibrated=True, opener=opener)
-    assert chosen.unmet is None
+    assert chosen.unsettled is None
     assert chosen.meaning is not None
     assert chosen.meaning.identity == known.identity
 
@@ -192,7 +192,7 @@ def test_choosing_asks_no_server(record: Record) -> None:
     assert "ringwood reindex" in refused.notes[0]
 
     elsewhere = choose("openai:fake", Remembered("hashing", "x"), calibrated=True, opener=opener)
-    assert elsewhere.unmet is None
+    assert elsewhere.unsettled is None
     assert "'hashing'" in elsewhere.notes[0]
 
 

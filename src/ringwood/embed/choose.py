@@ -48,13 +48,14 @@ class Choice:
     """Why it goes by words although the home has vectors."""
     owned: Embedder | None = None
     """The embedder that was opened here and is to be closed; one that was given is its giver's."""
-    unmet: RemoteEmbedder | None = None
-    """An embedder on a server that nobody has asked yet who it is: `meet` it, then choose again."""
+    unsettled: RemoteEmbedder | None = None
+    """An embedder on a server of which nothing is written down in the home yet: `meet` it, write
+    down what it is, and choose again."""
 
     @property
     def embeds(self) -> bool:
         """Whether vectors come from this process, now or once a server has answered."""
-        return self.meaning is not None or self.unmet is not None
+        return self.meaning is not None or self.unsettled is not None
 
     @property
     def state(self) -> State:
@@ -93,26 +94,30 @@ def choose(
         return Choice(kept, None, (f"Recall by words only: {error.message}",))
     owned = embedder if isinstance(wanted, str) else None
     if remembered is None or remembered.name == name:
-        if isinstance(embedder, RemoteEmbedder) and not _is_known(embedder, remembered):
+        unsettled = _unsettled(embedder, remembered)
+        if unsettled is not None and unsettled.record is None:
             note = f"Recall by words only: {name!r} has not answered yet."
-            return Choice(remembered or Remembered(name, ""), None, (note,), owned, embedder)
+            return Choice(remembered or Remembered(name, ""), None, (note,), owned, unsettled)
         meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
         offered = Remembered(
             name, "" if meaning is None else meaning.identity, _record_of(embedder)
         )
         if remembered is None or remembered.accepts(offered):
-            return Choice(offered, meaning, owned=owned)
+            return Choice(offered, meaning, (), owned, unsettled)
     if owned is not None:
         owned.close()
     return Choice(remembered, None, (_refusal(remembered, name),))
 
 
-def _is_known(embedder: RemoteEmbedder, remembered: Remembered | None) -> bool:
-    """Tell an embedder what the home knows of its model; say whether it knows it then."""
+def _unsettled(embedder: Embedder | None, remembered: Remembered | None) -> RemoteEmbedder | None:
+    """Tell an embedder on a server what the home knows of it; return it where that is nothing."""
+    if not isinstance(embedder, RemoteEmbedder):
+        return None
     record = None if remembered is None else Record.loads(remembered.record)
-    if record is not None:
-        embedder.know(record)
-    return embedder.record is not None
+    if record is None:
+        return embedder
+    embedder.know(record)
+    return None
 
 
 def _record_of(embedder: Embedder | None) -> str:

@@ -149,6 +149,8 @@ class Worker:
             except _StoppedError:
                 return
             except RingwoodError as error:
+                if self._stopping:  # whatever it needs is being closed
+                    return
                 last = self._failed(error.message)
             except Exception as error:  # noqa: BLE001 - the outermost loop of this thread
                 # A thread that died here would leave the home without vectors and say nothing.

@@ -13,7 +13,7 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import TypeVar
 
-from ringwood.embed.remote.failure import Failure
+from ringwood.embed.remote.failure import Failure, TooLate
 
 T = TypeVar("T")
 
@@ -57,10 +57,14 @@ class Calls:
             Thread(target=settle, name="ringwood-embed", daemon=True).start()
             return answer.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError as error:
-            raise Failure("the embedding server did not answer in time") from error
+            raise TooLate("the embedding server did not answer in time") from error
         finally:
             with self._lock:
                 self._waiting.discard(answer)
+
+    def after_fork_in_child(self) -> None:
+        """Leave those who wait, and the lock, to the parent."""
+        self._lock, self._waiting = Lock(), set()
 
     def close(self) -> None:
         """Tell all who wait, and all who come, that it is closed. Idempotent."""

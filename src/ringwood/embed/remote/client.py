@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import stamina
 
-from ringwood.embed.remote.failure import Failure, TooLong
+from ringwood.embed.remote.failure import Failure, TooLate, TooLong
 from ringwood.text.redact import redact
 
 MAX_ANSWER_BYTES = 32 * 2**20
@@ -245,8 +245,8 @@ class Client:
     def _name(self) -> str:
         return f"the embedding server {self.base_url}"
 
-    def _late(self) -> Failure:
-        return self._failure("did not answer in time")
+    def _late(self) -> TooLate:
+        return TooLate(f"{self._name} did not answer in time")
 
     def _failure(
         self,

@@ -26,7 +26,7 @@ from ringwood.embed.options import EmbedOptions
 from ringwood.embed.remote.base import Server
 from ringwood.embed.remote.breaker import Breaker
 from ringwood.embed.remote.calls import Calls
-from ringwood.embed.remote.failure import Failure, TooLong
+from ringwood.embed.remote.failure import Failure, TooLate, TooLong
 from ringwood.embed.remote.prefixes import Prefixes
 from ringwood.embed.remote.record import PROBES, SAME, Record
 from ringwood.embed.remote.rows import checked, unit
@@ -105,6 +105,8 @@ class RemoteEmbedder:
         Raises:
             EmbedderError: when the server does not answer well.
         """
+        if self._record is not None:
+            return self._record
         with self._meeting:
             if self._record is None:
                 digest = self._ask(self._read_digest, self._passages)
@@ -172,22 +174,32 @@ class RemoteEmbedder:
             server.close()
 
     def _ask(self, work: Callable[[float], T], lane: Breaker, timeout_s: float | None = None) -> T:
-        """Do some work on the server, which is told its deadline."""
-        limit_s = self._options.timeout_s if timeout_s is None else timeout_s
-        deadline = time.monotonic() + limit_s
+        """Do some work on the server, which is told a deadline.
+
+        Who has no time for it leaves earlier, and the work goes on: a model that was asleep is
+        awake for the next question. Ollama stops loading one when nobody waits.
+        """
+        patience_s = self._options.timeout_s if timeout_s is None else timeout_s
+        now = time.monotonic()
+        deadline = now + max(patience_s, self._options.query_timeout_s)
+
+        def attempt() -> T:
+            result = work(deadline)
+            lane.worked()
+            return result
+
         try:
-            lane.check()
+            lane.check(patience_s)
         except Failure as failure:
             raise _error(failure) from failure
         try:
-            result = self._calls.run(lambda: work(deadline), deadline)
+            return self._calls.run(attempt, now + patience_s)
         except Failure as failure:
             if failure.server:
-                lane.failed(failure)
-                self._confirmed_at = None
+                lane.failed(failure, patience_s)
+            if failure.server and not isinstance(failure, TooLate):
+                self._confirmed_at = None  # whoever answers next may be another
             raise _error(failure) from failure
-        lane.worked()
-        return result
 
     def _read_digest(self, deadline: float) -> str:
         return self._connected().digest(deadline=deadline)
@@ -248,7 +260,7 @@ class RemoteEmbedder:
     def _after_fork_in_child(self) -> None:
         if self._server is not None:
             self._server.after_fork_in_child()
-        self._calls = Calls()
+        self._calls.after_fork_in_child()
         self._begin()
 
 

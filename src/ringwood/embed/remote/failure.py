@@ -32,5 +32,9 @@ class Failure(Exception):
         self.server = server
 
 
+class TooLate(Failure):
+    """No answer came in the time given. More time might have helped."""
+
+
 class TooLong(Failure):
     """The texts are more than the server takes at once, or one is more than its model reads."""

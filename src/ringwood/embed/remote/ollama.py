@@ -26,8 +26,16 @@ class Ollama:
         )
 
     def digest(self, *, deadline: float) -> str:
-        """Return the beginning of the model's digest; empty when it is not listed."""
-        told = self._client.ask("GET", "/api/tags", deadline=deadline)
+        """Return the beginning of the model's digest; empty when it is not listed.
+
+        A gateway before Ollama may serve `/api/embed` and nothing else.
+        """
+        try:
+            told = self._client.ask("GET", "/api/tags", deadline=deadline)
+        except Failure as failure:
+            if failure.again:
+                raise
+            return ""
         wanted = self.model if ":" in self.model.rpartition("/")[2] else f"{self.model}:latest"
         for each in _list(told, "models"):
             if isinstance(each, dict) and wanted in (each.get("name"), each.get("model")):

@@ -39,16 +39,15 @@ class OpenAI:
         payload = {"model": self.model, "input": list(texts), "encoding_format": "float"}
         told = self._client.ask("POST", "/embeddings", payload, deadline=deadline, patient=patient)
         try:
-            numbered = [
-                (int(each.get("index", at)), each["embedding"])
-                for at, each in enumerate(told["data"])
-            ]
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            rows = {
+                each.get("index", at): each["embedding"] for at, each in enumerate(told["data"])
+            }
+            return [rows[at] for at in range(len(told["data"]))]
+        except (AttributeError, LookupError, TypeError) as error:
             raise Failure(
-                "the embedding server answered without 'data' and 'embedding'",
+                "the embedding server answered without 'data', 'index' and 'embedding'",
                 mend="check embed.openai_url: it usually ends in /v1",
             ) from error
-        return [row for _, row in sorted(numbered, key=lambda each: each[0])]
 
     def close(self) -> None:
         """Let go of connections. Idempotent."""
