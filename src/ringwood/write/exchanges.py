@@ -31,7 +31,7 @@ class TakenIn:
     """What became of captured exchanges."""
 
     documents: tuple[int, ...] = ()
-    """Documents that are new or changed, by id, as read back."""
+    """Documents that are new or changed, by id, as read back; 0 for one that a try would add."""
     existing: int = 0
     """Exchanges that were there already, word for word."""
     echoes: int = 0
@@ -114,9 +114,9 @@ def _store(
     [outcome] = ingest(engine, [draft], intake)
     if outcome.outcome == "forgotten":
         return TakenIn(forgotten=1, done=(exchange,))
-    if outcome.outcome == "existing" or outcome.document is None:
+    if outcome.outcome == "existing":
         return TakenIn(existing=1, done=(exchange,))
-    return TakenIn(documents=(outcome.document,), done=(exchange,))
+    return TakenIn(documents=(outcome.document or 0,), done=(exchange,))
 
 
 def _space(engine: Engine, key: str | None, intake: Intake) -> str:

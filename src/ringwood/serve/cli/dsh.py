@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -94,10 +96,12 @@ def _import(session: Session, place: Path, given: dict[str, Any]) -> int:
     since: datetime | None = given["since"]
     files = session_files(place, 0.0 if since is None else since.timestamp())
     began = time.monotonic()
-    with (
-        session.memory() as memory,
-        output.progress(shown=not (session.quiet or session.json)) as advance,
-    ):
+    with ExitStack() as stack:
+        if given["dry_run"] and not homes.exists(homes.locate(session.home)):
+            session.home = stack.enter_context(TemporaryDirectory())  # a try makes no home
+        memory = stack.enter_context(session.memory())
+        shown = not (session.quiet or session.json)
+        advance = stack.enter_context(output.progress(shown=shown))
         done = backfill(
             memory,
             files,
