@@ -92,6 +92,8 @@ def test_down_from_the_first_moment_texts_are_found_by_words_and_vectors_follow(
         assert "by words only" in answer.notes[0]
         assert not memory.wait(20.0), "told that it is down"
         assert any("cannot be reached" in note for note in memory.stats().notes)
+        assert "cannot be reached" in memory.recall("lighthouse keeper").notes[0]
+        assert memory.receipt(receipt).state == "failed", "kept, for whoever looks later"
 
         place.start()
 
@@ -167,7 +169,7 @@ def test_another_model_behind_the_name_mixes_nothing_and_says_what_to_do(
         answer = memory.recall("ferries to the islands")
         assert BOATS in answer.hits[0].text
         assert all(hit.signals.cosine_raw is None for hit in answer.hits)
-        assert any("another model answers" in note for note in answer.notes)
+        assert any("ringwood reindex" in note for note in answer.notes)
         assert not memory.wait(20.0)
         assert memory.receipt(receipt).vectors == 0
         assert vectors(memory) == before

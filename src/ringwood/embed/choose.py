@@ -96,7 +96,8 @@ def choose(
     if remembered is None or remembered.name == name:
         unsettled = _unsettled(embedder, remembered)
         if unsettled is not None and unsettled.record is None:
-            note = f"Recall by words only: {name!r} has not answered yet."
+            why = unsettled.trouble or f"{name!r} has not answered yet"
+            note = f"Recall by words only: {why}."
             return Choice(remembered or Remembered(name, ""), None, (note,), owned, unsettled)
         meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
         offered = Remembered(

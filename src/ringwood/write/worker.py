@@ -7,7 +7,7 @@ a process ends is taken up by whoever opens the home next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import monotonic
@@ -175,8 +175,7 @@ class Worker:
             return _Round(tried=False, again_s=self._task.worker.lease_s)
         try:
             self._mirror_all()
-            meaning = self._task.meaning()
-            well = meaning is None or self._embed_all(meaning)
+            well = self._embed_all()
         finally:
             self._lease.release()
         if not well:
@@ -191,8 +190,15 @@ class Worker:
         ):
             self._check_stop()
 
-    def _embed_all(self, meaning: Meaning) -> bool:
+    def _embed_all(self) -> bool:
         """Embed what is pending, then what failed before; False when something failed again."""
+        try:
+            meaning = self._task.meaning()
+        except EmbedderError as error:
+            self._put_off(error)
+            return False
+        if meaning is None:
+            return True
         failed: set[int] = set()
         in_a_row = 0
         for document in self._pending(failed):
@@ -222,13 +228,24 @@ class Worker:
         try:
             embed_document(self._task.engine, meaning, document, self._task.link, self._count)
         except EmbedderError as error:
-            self._check_stop()
-            self._note(error.message)
-            with self._task.engine.writing(document.tier) as writer:
-                writer.set_state(document.id, "failed", error.message)
+            self._fail([document], error)
             return False
         refresh_means(self._task.engine, meaning, document.space)
         return True
+
+    def _put_off(self, error: EmbedderError) -> None:
+        """Say of what is waiting why there is no embedder: as much as would have been tried."""
+        with self._task.engine.reading() as reader:
+            waiting = reader.pending(self._task.worker.give_up_after)
+        self._fail(waiting, error)
+
+    def _fail(self, documents: Sequence[Document], error: EmbedderError) -> None:
+        """Mark documents as failed, with the reason; they are tried again after the pause."""
+        self._check_stop()
+        self._note(error.message)
+        for document in documents:
+            with self._task.engine.writing(document.tier) as writer:
+                writer.set_state(document.id, "failed", error.message)
 
     def _count(self, done: int) -> None:
         self._done += done

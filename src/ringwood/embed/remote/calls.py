@@ -21,8 +21,9 @@ T = TypeVar("T")
 class Calls:
     """Whoever waits for an answer. Safe from several threads."""
 
-    def __init__(self) -> None:
-        """Wait for nothing yet."""
+    def __init__(self, name: str) -> None:
+        """Take the name of who is asked; nobody waits yet."""
+        self._name = name
         self._lock = Lock()
         self._waiting: set[Future[object]] = set()
         self._closed = False
@@ -57,7 +58,7 @@ class Calls:
             Thread(target=settle, name="ringwood-embed", daemon=True).start()
             return answer.result(max(0.0, deadline - time.monotonic()))
         except TimeoutError as error:
-            raise TooLate("the embedding server did not answer in time") from error
+            raise TooLate(f"{self._name!r} did not answer in time") from error
         finally:
             with self._lock:
                 self._waiting.discard(answer)

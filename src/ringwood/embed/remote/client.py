@@ -117,9 +117,7 @@ class Client:
     def after_fork_in_child(self) -> None:
         """Leave connections and lock to the parent: both would speak on one line."""
         if self._http is not None:
-            _inherited.append(
-                self._http
-            )  # not closed: a thread that is not here may hold its locks
+            _inherited.append(self._http)
         self._begin()
 
     def _ask_once(self, method: str, path: str, payload: object, deadline: float) -> Any:  # noqa: ANN401
@@ -239,7 +237,7 @@ class Client:
         if self._key:
             line = line.replace(self._key, "[key]")
         line = redact(line)[0]
-        return "" if _quotes(line, sent) else line[:_MAX_SAID_CHARS]
+        return "" if _quotes(line, sent) else line[:_MAX_SAID_CHARS].rstrip(" .")
 
     @property
     def _name(self) -> str:
@@ -261,7 +259,8 @@ class Client:
 
 
 _inherited: list[httpx2.Client] = []
-"""What forked children have of their parents, kept so that nothing closes it."""
+"""What a forked child has of its parent. Kept, since nobody may close it: a thread that is not here
+may hold its locks."""
 
 _QUOTED_CHARS = 24
 

@@ -72,7 +72,8 @@ class RemoteEmbedder:
         self._server: Server | None = None
         self._record: Record | None = None
         self._told_of_parts = False
-        self._calls = Calls()
+        self._trouble: str | None = None
+        self._calls = Calls(self.name)
         self._begin()
         _live.add(self)
 
@@ -91,6 +92,11 @@ class RemoteEmbedder:
     def record(self) -> Record | None:
         """What is known of the model; None until it was met."""
         return self._record
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the server was of no use the last time, in a sentence; None when it was."""
+        return self._trouble
 
     def know(self, record: Record) -> None:
         """Take for granted what a home knows of the model; the server has to show that it is so."""
@@ -186,6 +192,7 @@ class RemoteEmbedder:
         def attempt() -> T:
             result = work(deadline)
             lane.worked()
+            self._trouble = None
             return result
 
         try:
@@ -199,7 +206,9 @@ class RemoteEmbedder:
                 lane.failed(failure, patience_s)
             if failure.server and not isinstance(failure, TooLate):
                 self._confirmed_at = None  # whoever answers next may be another
-            raise _error(failure) from failure
+            error = _error(failure)
+            self._trouble = error.message
+            raise error from failure
 
     def _read_digest(self, deadline: float) -> str:
         return self._connected().digest(deadline=deadline)
@@ -220,9 +229,9 @@ class RemoteEmbedder:
         least = float(np.einsum("ij,ij->i", now, record.probes).min())
         if least < SAME:
             raise Failure(
-                f"another model answers to the name {self.name!r} than the one that this home was"
-                f" filled with (cosine {least:.3f} of the same text)",
-                mend="bring the model back, or run `ringwood reindex`",
+                f"another model answers to the name {self.name!r} than this home was filled with"
+                f" (cosine {least:.3f} of the same text)",
+                mend="bring the old one back, or take the new one over with `ringwood reindex`",
             )
         self._confirmed_at = time.monotonic()
 
@@ -265,7 +274,9 @@ class RemoteEmbedder:
 
 
 def _error(failure: Failure) -> EmbedderError:
-    return EmbedderError(failure.message, mend=failure.mend)
+    """Say all of it in the message, too: the notes of a recall show no more."""
+    message = f"{failure.message}; {failure.mend}" if failure.mend else failure.message
+    return EmbedderError(message, mend=failure.mend)
 
 
 def _digest(probes: FloatRows) -> str:

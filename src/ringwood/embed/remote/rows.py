@@ -41,7 +41,7 @@ def checked(cells: Cells, count: int, dim: int | None) -> FloatRows:
         raise Failure(
             f"the embedding server sent vectors of {rows.shape[1]} numbers, and this home's have"
             f" {dim}: another model is behind the name",
-            mend="bring the model back, or `ringwood reindex` makes this home's vectors anew",
+            mend="bring the old one back, or take the new one over with `ringwood reindex`",
         )
     return unit(rows)
 
