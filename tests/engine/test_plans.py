@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from ringwood.engine.base import Engine
-from ringwood.engine.sqlite import tiers, vector_copy, visible
+from ringwood.engine.sqlite import coverage, tiers, vector_copy, visible
 
-FOR_PEOPLE = {"_STATES", "_ERRORS", "_PER_SPACE"}
+FOR_PEOPLE = {"_STATES", "_ERRORS", "_PER_SPACE", "_COUNTS", "_COVERAGE", "_KEPT"}
 FOR_WRITERS = {"_GONE_RANGE"}
 FRAGMENTS = {"_CARD", "_NODE"}
 # A scan of one of these is a scan of what is wanted: rows that wait, or ids that were asked for.
@@ -22,9 +22,10 @@ BOUNDED = re.compile(
 
 def queries() -> Iterator[tuple[str, str]]:
     """Yield name and text of every constant that reads."""
-    for module in (tiers, visible, vector_copy):
+    for module in (coverage, tiers, visible, vector_copy):
         for name, value in vars(module).items():
-            texts = value if isinstance(value, tuple) else (value,)
+            per_tier = tuple(value.values()) if isinstance(value, dict) else value
+            texts = per_tier if isinstance(per_tier, tuple) else (per_tier,)
             for text in texts:
                 if name.startswith("_") and isinstance(text, str) and text.strip()[:6] == "SELECT":
                     yield name, text
@@ -41,7 +42,8 @@ def test_the_queries_are_found() -> None:
 def test_a_query_searches_and_does_not_scan(engine: Engine, sql: str) -> None:
     with engine.reading() as reader:
         connection = reader._connection  # type: ignore[attr-defined]
-        places = 1 if "?1" in sql else sql.count("?")
+        numbered = {int(number) for number in re.findall(r"\?(\d)", sql)}
+        places = max(numbered, default=sql.count("?"))
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", (None,) * places)]
     assert plan
     for step in plan:

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ringwood.engine.coverage import CoverageReader, CoverageWriter
 from ringwood.engine.placement import Placement
 from ringwood.types import SIMILAR, Document, Edge, Node, State, Tier
 
@@ -210,7 +211,7 @@ class NodeReader(Protocol):
         """List the edges of a kind that touch any of the nodes, both ends present."""
 
 
-class Reader(NodeReader, Protocol):
+class Reader(NodeReader, CoverageReader, Protocol):
     """One consistent view of every tier. Of a document in two tiers the hottest copy is seen."""
 
     missing_tiers: tuple[Tier, ...]
@@ -335,11 +336,11 @@ class Reader(NodeReader, Protocol):
     def documents_per_space(self) -> dict[str, int]:
         """Count the documents of every space that holds some. Reads no text and no node."""
 
-    def totals(self) -> Totals:
-        """Count everything, per tier."""
+    def totals(self, embedder: str | None = None) -> Totals:
+        """Count everything, per tier; of vectors only those of one identity where it is given."""
 
 
-class Writer(Protocol):
+class Writer(CoverageWriter, Protocol):
     """One transaction on one tier. Leaving its context commits; an exception rolls back."""
 
     def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from ringwood.engine.base import Engine, FloatVector, Reader
 from ringwood.types import Document, Edge, Node
 from ringwood.write.link import LinkOptions, link
 from ringwood.write.means import meaning_of
+from ringwood.write.remembered import is_current
 from ringwood.write.template import embedded_text
 
 BATCH = 16
@@ -35,7 +36,8 @@ def embed_document(
         on_batch: told the number of nodes done after each batch; may raise to stop.
 
     Returns:
-        False when the document was changed or forgotten meanwhile.
+        False when the document was changed or forgotten meanwhile, or the home went over to
+        another embedder.
 
     Raises:
         EmbedderError: the document is not ready; rows of a long one that were saved until then
@@ -44,7 +46,7 @@ def embed_document(
     with engine.reading() as reader:
         nodes = reader.nodes_of(document.id)
         texts = embedded_texts(nodes)
-        digests = {node: _digest(text) for node, text in texts.items()}
+        digests = {node: text_digest(text) for node, text in texts.items()}
         known = reader.vectors_by_digest(meaning.identity, digests.values())
     rows: dict[int, FloatVector] = {
         node: known[digest] for node, digest in digests.items() if digest in known
@@ -55,6 +57,8 @@ def embed_document(
 
     def save(found: Sequence[Edge], *, ready: bool) -> bool:
         with engine.writing(document.tier) as writer, engine.reading() as reader:
+            if not is_current(reader, meaning.identity):
+                return False
             edges = _standing(reader, found, rows, meaning.identity)
             return writer.put_vectors(
                 document.id,
@@ -103,5 +107,6 @@ def embedded_texts(nodes: Sequence[Node]) -> dict[int, str]:
     return texts
 
 
-def _digest(text: str) -> str:
+def text_digest(text: str) -> str:
+    """Name an embedded text: equal texts have equal vectors."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -19,6 +19,7 @@ from ringwood.write import hot
 from ringwood.write.draft import Draft, Ingested, Intake, Prepared
 from ringwood.write.prepare import as_it_was, holds, parse, prepare
 from ringwood.write.put import RotatedError, put
+from ringwood.write.remembered import state_of
 
 _TRIES = 3
 """How often an edit is begun anew because a rotation took its document out of the hot tier."""
@@ -78,6 +79,8 @@ def _ingest(
     seen_elsewhere: list[Document] = []
     taken: set[tuple[str, str]] = set()  # paths given in this transaction, which no reader sees
     with engine.writing() as writer, engine.reading() as reader:
+        # The home may have gone over to another embedder, or to words, since this began.
+        intake = replace(intake, state=state_of(reader, intake.state))
         for draft, each in zip(drafts, prepared, strict=True):
             current = each if holds(reader, each) else prepare(reader, draft, intake)
             if isinstance(current, Prepared):

@@ -193,16 +193,18 @@ class Worker:
     def _embed_all(self) -> bool:
         """Embed what is pending, then what failed before; False when something failed again."""
         try:
-            meaning = self._task.meaning()
+            if self._task.meaning() is None:
+                return True
         except EmbedderError as error:
             self._put_off(error)
             return False
-        if meaning is None:
-            return True
         failed: set[int] = set()
         in_a_row = 0
         for document in self._pending(failed):
             self._check_stop()
+            meaning = self._task.meaning()  # the home may have gone over to another embedder
+            if meaning is None:
+                break
             if self._embed(meaning, document):
                 in_a_row = 0
                 continue

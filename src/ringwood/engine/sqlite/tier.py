@@ -11,6 +11,7 @@ import apsw
 import numpy as np
 
 from ringwood.engine.base import FloatVector, NodeWrite, ScriptMean
+from ringwood.engine.sqlite import coverage
 from ringwood.engine.sqlite.rows import (
     Row,
     digest_key,
@@ -314,6 +315,14 @@ class TierWriter:
     def drop_means(self, space: str) -> None:
         """Delete all means of a space."""
         self._hot.execute(_DROP_MEANS, (space,))
+
+    def drop_vectors(self, embedder: str, limit: int) -> int:
+        """Delete up to `limit` vectors of one identity; return how many there were."""
+        return coverage.drop_vectors(self._connection, embedder, limit)
+
+    def drop_means_of(self, embedder: str) -> None:
+        """Delete the means that spaces keep of one identity."""
+        coverage.drop_means_of(self._hot, embedder)
 
     def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
         dims = {len(row) for row in rows.values()}

@@ -26,6 +26,7 @@ from ringwood.engine.base import (
     WordRanking,
 )
 from ringwood.engine.sqlite import vectors, words
+from ringwood.engine.sqlite.coverage import Covering
 from ringwood.engine.sqlite.rows import (
     Row,
     after,
@@ -123,6 +124,14 @@ _COUNTS: Mapping[Tier, str] = {
     "cold": """SELECT (SELECT count(*) FROM cold.documents), (SELECT count(*) FROM cold.nodes),
         (SELECT count(*) FROM cold.vectors), (SELECT count(*) FROM cold.edges)""",
 }
+_COUNTS_OF: Mapping[Tier, str] = {
+    "hot": """SELECT count(*) FROM main.vectors WHERE embedder =
+        (SELECT number FROM main.embedders WHERE identity = ?)""",
+    "warm": """SELECT count(*) FROM warm.vectors WHERE embedder =
+        (SELECT number FROM warm.embedders WHERE identity = ?)""",
+    "cold": """SELECT count(*) FROM cold.vectors WHERE embedder =
+        (SELECT number FROM cold.embedders WHERE identity = ?)""",
+}
 _STATES = "SELECT state, count(*) FROM all_documents GROUP BY state"
 _ERRORS = """
 SELECT error FROM all_documents WHERE state <> 'ready' AND error IS NOT NULL
@@ -133,7 +142,7 @@ Sizes = Callable[[Tier], tuple[int, int]]
 """Bytes of a tier's files, and of its write-ahead log among them."""
 
 
-class TiersReader:
+class TiersReader(Covering):
     """A `Reader` inside an open read transaction. Used by one thread at a time."""
 
     def __init__(
@@ -462,16 +471,19 @@ class TiersReader:
         """Count the documents of every space that holds some. Reads no text and no node."""
         return dict(self._rows(_PER_SPACE))
 
-    def totals(self) -> Totals:
+    def totals(self, embedder: str | None = None) -> Totals:
         """Count everything, per tier. Reads every table: for people, not for a hot path."""
+        there = [tier for tier in TIERS if tier not in self.missing_tiers]
         return Totals(
-            tiers={tier: self._totals_of(tier) for tier in TIERS if tier not in self.missing_tiers},
+            tiers={tier: self._totals_of(tier, embedder) for tier in there},
             states=dict(self._rows(_STATES)),
             errors=tuple(row[0] for row in self._rows(_ERRORS)),
             spaces=self.documents_per_space(),
         )
 
-    def _totals_of(self, tier: Tier) -> TierTotals:
+    def _totals_of(self, tier: Tier, embedder: str | None) -> TierTotals:
         documents, nodes, held, edges = self._rows(_COUNTS[tier])[0]
+        if embedder is not None:
+            held = self._integer(_COUNTS_OF[tier], (embedder,)) or 0
         size, log = self._sizes(tier)
         return TierTotals(documents, nodes, held, edges, bytes=size, wal_bytes=log)
