@@ -98,6 +98,14 @@ class _Tree:
         """Count the leaves of each subtree."""
         return self._summed([int(self.is_leaf(each)) for each in range(len(self.parents))])
 
+    @cached_property
+    def depths(self) -> list[int]:
+        """Count the nodes above each."""
+        depths = [0] * len(self.parents)
+        for position in range(1, len(depths)):
+            depths[position] = depths[self.parents[position]] + 1
+        return depths
+
     def _summed(self, counts: list[int]) -> list[int]:
         for position in range(len(counts) - 1, 0, -1):
             counts[self.parents[position]] += counts[position]
@@ -255,7 +263,12 @@ def _similar_leaves(match: _Match) -> None:
 
 
 def _sections(match: _Match) -> None:
-    """Pair sections by what they hold, what they are called and where they stand."""
+    """Pair sections by what they hold, what they are called and where they stand.
+
+    What it holds counts more than its title, so that two sections that swap titles are told apart;
+    of one that holds nothing, the title says all. Its depth tells it from the section above, which
+    may hold the very same.
+    """
     held = _held_in_common(match)
     proposed = set(held)
     for key in (lambda tree: tree.places, lambda tree: tree.titles):
@@ -275,7 +288,10 @@ def _sections(match: _Match) -> None:
             match.is_same_parent(i, j) and match.old.titles[i] == match.new.titles[j]
         )
         if place or body >= HOLDS or (title >= 0.5 and body >= HOLDS_TITLED):
-            found.append((0.5 * title + 0.5 * body + 0.3 * place, i, j))
+            is_told = match.old.leaves[i] and match.new.leaves[j]
+            likeness = 0.35 * title + 0.65 * body if is_told else title
+            depth = match.old.depths[i] == match.new.depths[j]
+            found.append((likeness + 0.2 * place + 0.15 * depth, i, j))
     _take_best(match, found)
 
 
