@@ -10,6 +10,8 @@ import html
 import re
 import unicodedata
 
+from confusable_homoglyphs import confusables
+
 _ALIKE = str.maketrans("аеіоусрѕмӏᴍʀγεοαιν‹›〈〉⟨⟩«»⁄∕‐‑‒–−_", "aeioycpsmlmryeoaiv<><><><>//------")
 """Letters and marks of other alphabets that the forgeries of this folder use, small ones only."""
 
@@ -51,3 +53,74 @@ def read_as(text: str) -> str:
         if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Mn")
     )
     return seen.casefold().translate(_ALIKE)
+
+
+FRAME = ("memory-recall", "system-reminder", "im-start", "im-end")
+"""What no recalled text may open or close, with any hyphen or none."""
+
+
+class _Seen(dict[int, str]):
+    """Characters as the small ASCII ones they are taken for; a table that fills as they occur."""
+
+    def __missing__(self, code: int) -> str:
+        seen = self[code] = self._seen(chr(code))
+        return seen
+
+    @staticmethod
+    def _seen(character: str) -> str:
+        if character in "\n\t ":
+            return " "
+        if character in _CONFUSABLE:
+            return _CONFUSABLE[character]
+        plain = unicodedata.normalize("NFKD", character)
+        if plain != character:
+            return "".join(_Seen._seen(each) for each in plain)
+        if unicodedata.category(character)[0] in "CM" or character in _BLANKS:
+            return ""
+        if character.isspace():
+            return " "
+        name = unicodedata.name(character, "")
+        for mark, pattern in _NAMED.items():
+            if pattern.search(name):
+                return mark
+        small = character.casefold()
+        return _CONFUSABLE.get(small, small)
+
+
+_BLANKS = "\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+_NAMED = {
+    "<": re.compile(r"LESS-THAN|LEFT(-POINTING)?( DOUBLE)? ANGLE (BRACKET|QUOTATION)"),
+    ">": re.compile(r"GREATER-THAN|RIGHT(-POINTING)?( DOUBLE)? ANGLE (BRACKET|QUOTATION)"),
+    "-": re.compile(r"\b(HYPHEN|HYPHEN-MINUS|MINUS SIGN|(EN|EM) DASH|LOW LINE)$"),
+    "/": re.compile(r"^((FULLWIDTH|FRACTION|DIVISION|BIG) )?(SOLIDUS|SLASH)$"),
+}
+_CONFUSABLE = {
+    alike["c"]: plain.lower()
+    for plain in "aceimnorstuydlACEIMNORSTUYDL<>/-"
+    for alike in confusables.confusables_data.get(plain, ())
+    if len(alike["c"]) == 1 and not alike["c"].isascii()
+}
+_seen = _Seen()
+_MERGED = str.maketrans("1i|0", "lllo")
+_FRAME = re.compile(
+    r"<[\s/\\l!?-]*(?:"
+    + "|".join(r"\s?".join(word.translate(_MERGED)).replace("-", r"[\s-]*") for word in FRAME)
+    + ")"
+)
+
+
+def frames(text: str) -> list[str]:
+    """List what reads as a tag of a frame, exact or look-alike, however often it is decoded.
+
+    The look-alikes are those of Unicode's list of confusables and those that a character's own name
+    tells.
+    """
+    found = []
+    for _ in range(16):
+        read = text.translate(_seen).translate(_MERGED)
+        found += [match[0] for match in _FRAME.finditer(read)]
+        further = html.unescape("".join(c for c in text if c in "\n\t " or _seen[ord(c)]))
+        if further == text:
+            break
+        text = further
+    return found

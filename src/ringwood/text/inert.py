@@ -41,6 +41,9 @@ _INVISIBLE = regex.compile(
     regex.V1,
 )
 
+# `&#108𝟏` is `l1` to who decodes first and `й` to who folds first: it is made neither.
+_AMBIGUOUS = regex.compile(r"&(?=\#[xX]?[0-9a-fA-F]++[[\p{L}\p{N}]--[\p{ASCII}\p{Han}]])", regex.V1)
+
 _ROUNDED = {"<": "(", "[": "(", ">": ")", "]": ")", "|": ""}
 _DASH = "—"
 _ROUNDS = 4
@@ -68,7 +71,7 @@ def inert(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return _INVISIBLE.sub("", _LINE_END.sub("\n", text))
+    return _AMBIGUOUS.sub("+", _INVISIBLE.sub("", _LINE_END.sub("\n", text)))
 
 
 def _defused(text: str) -> str:
@@ -115,7 +118,10 @@ def _has_capital(match: regex.Match[str], text: str, spans: list[Span]) -> bool:
 
 def _rounded(piece: str) -> str:
     """Decode a piece of text and make its brackets round."""
-    return "".join(_ROUNDED.get(fold(character), character) for character in decoded(piece) or "")
+    plain = decoded(piece)
+    if plain == piece and len(piece) > 1:  # an entity that marks or other forms of letters hide
+        plain = skeleton(piece)
+    return "".join(_ROUNDED.get(fold(character), character) for character in plain or "")
 
 
 _CLOSING = regex.compile(r"[^<>]*?(?P<marks>\|{0,4}+>++)")
@@ -152,8 +158,9 @@ def _danger() -> regex.Pattern[str]:
 
 def _any(words: Iterable[str]) -> str:
     """Match any of the words in a skeleton, also with its letters spread by white space."""
+    read_as = {"-": r"[\s\-]{0,3}", "l": r"[l|]"}
     spread = (
-        r"\s{0,2}".join(r"[\s\-]{0,3}" if letter == "-" else letter for letter in fold(word))
+        r"\s{0,2}".join(read_as.get(letter, letter) for letter in fold(word))
         for word in sorted(words, key=len, reverse=True)
     )
     return f"(?:{'|'.join(spread)})"

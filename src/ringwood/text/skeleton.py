@@ -17,49 +17,50 @@ from ringwood.types import Span
 
 # One hyphen in each row is what the rest of the row is taken for.
 _LOOK_ALIKE_MARKS = {
-    "<": "«‹≤≦≨≪≮≰≲≴≶≷≸≹⋖⋘⋚⋛⋜⋦〈⍃❬❮❰⟨⟪⥶⥷⦑⦓⦖⧀⧼⩹⩻⩽⩿⪁⪃⪅⪇⪉⪋⪌⪍⪏⪐⪑⪒⪓⪔⪕⪗⪙⪛⪝⪟⪡⪣⪤⪥⪦⪨⫷⫹〈《︽︿﹤＜˂ᐸᑉ≺◁◂◃◄⊲",
-    ">": "»›≥≧≩≫≯≱≳≵⋗⋙⋝⋧〉⍄⍩❭❯❱⟩⟫⥸⦒⦔⦕⧁⧽⩺⩼⩾⪀⪂⪄⪆⪈⪊⪎⪖⪘⪚⪜⪞⪠⪢⪧⪩⫸⫺⭃〉》︾﹀﹥＞˃ᐳᐅ≻▷▸▹►⊳",
+    "<": "«‹≤≦≨≪≮≰≲≴≶≷≸≹⋖⋘⋚⋛⋜⋦〈⍃❬❮❰⟨⟪⥶⥷⦑⦓⦖⧀⧼⩹⩻⩽⩿⪁⪃⪅"
+    "⪇⪉⪋⪌⪍⪏⪐⪑⪒⪓⪔⪕⪗⪙⪛⪝⪟⪡⪣⪤⪥⪦⪨⫷⫹〈《︽︿﹤＜˂ᐸᑉᚲ𝈶≺◁◂◃◄⊲",
+    ">": "»›≥≧≩≫≯≱≳≵⋗⋙⋝⋧〉⍄⍩❭❯❱⟩⟫⥸⦒⦔⦕⧁⧽⩺⩼⩾⪀⪂⪄⪆⪈⪊⪎⪖⪘⪚⪜⪞⪠⪢⪧⪩⫸⫺⭃〉》︾﹀﹥＞˃ᐳᐅ𖼿𝈷≻▷▸▹►⊳",
     "[": "⁅❲⟦⟬⦋⦍⦏⦗「『【〔〖〘〚﹁﹃﹇﹝［｢",
     "]": "⁆❳⟧⟭⦌⦎⦐⦘」』】〕〗〙〛﹂﹄﹈﹞］｣",
-    "/": "⁄∕⟋╱⧸⫽／〳",
+    "/": "⁄∕⟋╱⧸⫽／〳᜵⁁𝈺㇓Ⳇⳇノ丿⼃",
     "|": "¦ǀ∣│┃║❘❙❚⏐￨｜‖∥",
-    "-": "_‐‑‒–—―−⁃˗֊־᐀᠆⁒⁓⁻₋∖∸⊖⊝⊟❖➖⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－ー▁＿‗·・.",
-    ":": "：︰﹕꞉∶ː׃܃⁚",
+    "-": "_Ⲻⲻ‐‑‒–—―−⁃˗֊־᐀᠆⁒⁓⁻₋∖∸⊖⊝⊟❖➖⸗⸚⸺⸻⹀⹝〜〰゠︱︲﹘﹣－ー▁＿‗·・.",
+    ":": "：︰﹕꞉∶ː׃܃⁚ःઃ։᛬᠃᠉˸ꓽ",
     "#": "＃﹟♯",
     " ": "\u2800",
 }
 # Letters without a decomposition that tells: strokes, hooks and small capitals of Latin, and what
 # Greek, Cyrillic, Armenian, Cherokee, Coptic and Lisu have of the same shape. Case folded.
 _LOOK_ALIKE_LETTERS = {
-    "a": "ɐɑɒαаᎪᴀᶏẚⱥⲁꓮ🅐🅰",
-    "b": "ƀƃɓʙβвьҍᏴᴃᵬᶀꓐꞗ🅑🅱",
-    "c": "ƈȼɕʗϲсᏟᴄↄⲥꓚꜿꞓꞔ𝼏𝼝🅒🅲",
-    "d": "đƌȡɖɗԁժᏧᴅᵭᶁᶑꓒꝺꟈ🅓🅳",
-    "e": "ǝɇɘɛɜɝɞʚεеєҽҿᎬᴇᴈᶒᶓᶔⱸⱻⲉꓰꬳꬴ🅔🅴",
+    "a": "ɐɑɒαаᎪᴀᶏẚⱥⲁꓮ🅐🅰⍺ᗅ𖽀𐊠",
+    "b": "ƀƃɓʙβвьҍᏴᴃᵬᶀꓐꞗ🅑🅱ƅᏏᑲᖯꞵᗷ𐊂𐊡𐌁",
+    "c": "ƈȼɕʗϲсᏟᴄↄⲥꓚꜿꞓꞔ𝼏𝼝🅒🅲𐐽🝌𑣲𑣩Ϲ𐊢𐌂𐔜",
+    "d": "đƌȡɖɗԁժᏧᴅᵭᶁᶑꓒꝺꟈ🅓🅳ᑯᎠᗞᗪꓓ",
+    "e": "ǝɇɘɛɜɝɞʚεеєҽҿᎬᴇᴈᶒᶓᶔⱸⱻⲉꓰꬳꬴ🅔🅴℮ꬲ⋿ⴹ𑣆𑣎𐊆",
     "f": "ƒϝքᵮᶂꓝꜰꝼꞙ🅕🅵",
-    "g": "ǥɠɡɢʛԍցᏀᵷᵹᶃꓖꝿꞡꟑꬶ𝼁𝼂🅖🅶",
-    "h": "ħɥɦʜʮʯнһհᎻⱨⱶⲏꓧꞕꟶ🅗🅷",
-    "i": "ıɨɪιіӏᎥᴉᶖⲓꓲ𝼚🅘🅸",
-    "j": "ȷɉɟʄʝϳјյᎫᴊꓙ🅙🅹",
-    "k": "ƙʞκкᏦᴋᶄⱪⲕꓗꝁꝃꝅꞣ𝼃𝼐🅚🅺",
-    "l": "ŀłƚȴɫɬɭʟլᏞᴌᶅⱡⳑꓡꝉꞁꞎꬷꬸꬹ𝼄𝼑𝼓🅛🅻",
-    "m": "ɯɰɱμϻмᎷᴍᴟᵯᶆⲙꓟꟺꬺ🅜🅼",
-    "n": "ƞȵɲɳɴηпոᴎᵰᶇⲛꓠꞑꞥꬻ🅝🅽",
-    "o": "øǿɔɵοσоօᴏᴐᴑᴒᴓᶗⱺⲟꓳꝋꝍꬿ𝼛🅞🅾",
-    "p": "ƥρрᏢᴘᵱᵽᶈⲣꓑꝑꝓꝕ🅟🅿",
-    "q": "ɋʠԛգզꝗꝙꞯ🅠🆀",
-    "r": "ɍɹɺɻɼɽɾɿʀгᎡᏒᴙᴚᵲᵳᶉⱹⲅꓣꝛꞃꞧꭆꭇꭉꭋꭌꭨ𝼈𝼕𝼖🅡🆁",
-    "s": "ȿʂѕտᏚᵴᶊẜẝꓢꜱꞅꞩꟊ𝼞🅢🆂",
-    "t": "ŧƫƭȶʇʈτтᎢᴛᵵⱦⲧꓔꞇ𝼉𝼍🅣🆃",
-    "u": "ʋυцսᴜᴝᶙꓴꞹꭎꭒ🅤🆄",
-    "v": "ʌνѵᏙᴠᶌỽⱱⱴꓦꝟ🅥🆅",
-    "w": "ʍωшԝաᎳᴡⱳꓪ🅦🆆",
-    "x": "χхᶍⲭꓫꭖꭗꭘꭙ🅧🆇",
-    "y": "ƴɏʎʏγуүᎩỿⲩꓬꭚ𝼆🅨🆈",
-    "z": "ƶȥɀʐʑζᏃᴢᵶᶎⱬⲍꓜ🅩🆉",
+    "g": "ǥɠɡɢʛԍցᏀᵷᵹᶃꓖꝿꞡꟑꬶ𝼁𝼂🅖🅶ƍᏳ",
+    "h": "ħɥɦʜʮʯнһհᎻⱨⱶⲏꓧꞕꟶ🅗🅷Ꮒᕼ𐋏",
+    "i": "ıɨɪιіӏᎥᴉᶖⲓꓲ𝼚🅘🅸˛⍳ɩͺꙇ𑣃",
+    "j": "ȷɉɟʄʝϳјյᎫᴊꓙ🅙🅹ᒍ",
+    "k": "ƙʞκкᏦᴋᶄⱪⲕꓗꝁꝃꝅꞣ𝼃𝼐🅚🅺ᛕ𐔘",
+    "l": "ŀłƚȴɫɬɭʟլᏞᴌᶅⱡⳑꓡꝉꞁꞎꬷꬸꬹ𝼄𝼑𝼓🅛🅻⏽۱𐌠ⵏᛁ𖼨𐊊𐌉𝈪ᒪ𖼖𑣒𐑃𐔦",
+    "m": "ɯɰɱμϻмᎷᴍᴟᵯᶆⲙꓟꟺꬺ🅜🅼ᗰᛖ𐊰𐌑",
+    "n": "ƞȵɲɳɴηпոᴎᵰᶇⲛꓠꞑꞥꬻ🅝🅽ռ𐔓",
+    "o": "øǿɔɵοσоօᴏᴐᴑᴒᴓᶗⱺⲟꓳꝋꝍꬿ𝼛🅞🅾ంಂംං०੦૦௦౦೦൦๐໐၀۵ꬽჿഠဝ𐓪𑣈𑣗𐐬০୦〇𑓐𑣠ⵔዐଠ𑣕𐊒𐊫𐔖",
+    "p": "ƥρрᏢᴘᵱᵽᶈⲣꓑꝑꝓꝕ🅟🅿⍴ᑭ𐊕",
+    "q": "ɋʠԛգզꝗꝙꞯ🅠🆀ⵕ",
+    "r": "ɍɹɺɻɼɽɾɿʀгᎡᏒᴙᴚᵲᵳᶉⱹⲅꓣꝛꞃꞧꭆꭇꭉꭋꭌꭨ𝼈𝼕𝼖🅡🆁ꭈᴦᎱ𝈖𐓜ᖇ𖼵",
+    "s": "ȿʂѕտᏚᵴᶊẜẝꓢꜱꞅꞩꟊ𝼞🅢🆂ƽ𑣁𐑈Ꮥ𖼺𐊖",
+    "t": "ŧƫƭȶʇʈτтᎢᴛᵵⱦⲧꓔꞇ𝼉𝼍🅣🆃⊤⟙🝨𖼊𐊗𐊱𐌕",
+    "u": "ʋυцսᴜᴝᶙꓴꞹꭎꭒ🅤🆄ꞟ𐓶𑣘∪⋃ሀᑌ𖽂",
+    "v": "ʌνѵᏙᴠỽⱱⱴꓦꝟ🅥🆅∨⋁𑜆𑣀𝈍۷ⴸᐯꛟ𖼈𐔝",
+    "w": "ʍωшԝաᎳᴡⱳꓪ🅦🆆ѡ𑜊𑜎𑜏𑣯𑣦Ꮤ",
+    "x": "χхᶍⲭꓫꭖꭗꭘꭙ🅧🆇᙮×⤫⤬⨯ᕁᕽ᙭╳𐌢𑣬ꭓⵝᚷ𐊐𐊴𐌗𐔧",
+    "y": "ƴɏʎʏγуүᎩỿⲩꓬꭚ𝼆🅨🆈ɣᶌყᎽ𖽃𑣄𐊲𑣜",
+    "z": "ƶȥɀʐʑζᏃᴢᵶᶎⱬⲍꓜ🅩🆉𐋵𑣥𑣉",
 }
 # Capitals that look like another letter than their small form does.
-_LOOK_ALIKE_CAPITALS = {"h": "Η", "n": "Ν"}
+_LOOK_ALIKE_CAPITALS = {"h": "Η", "n": "Ν", "t": "𑢼"}
 _MERGED = {"i": "l", "1": "l", "0": "o", "y": "u"}
 
 _TAKEN_FOR = {
@@ -72,14 +73,21 @@ _CAPITALS = {ord(other): plain for plain, other in _LOOK_ALIKE_CAPITALS.items()}
 _UNSEEN = regex.compile(r"[\p{M}\p{C}\p{Default_Ignorable_Code_Point}--[\n\t]]", regex.V1)
 
 _ENTITY = regex.compile(r"&(?:\#[xX]?[0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]{1,31}+);?")
+_HIDDEN_ENTITY = regex.compile(r"[&＆﹠](?=[\p{M}\p{C}]*+[#＃﹟\p{L}])")
 _MAX_ROUNDS = 12
 
 
 class _Plain(dict[int, str]):
-    """Characters without marks and compatibility forms; a table that fills as they occur."""
+    """Characters without marks and compatibility forms; a table that fills as they occur.
+
+    What the tables know is left to them: some decompose into what they are not taken for.
+    """
 
     def __missing__(self, code: int) -> str:
-        plain = self[code] = _UNSEEN.sub("", unicodedata.normalize("NFKD", chr(code)))
+        plain = chr(code)
+        if code not in _TAKEN_FOR:
+            plain = _UNSEEN.sub("", unicodedata.normalize("NFKD", plain))
+        self[code] = plain
         return plain
 
 
@@ -117,8 +125,11 @@ def decoded(text: str) -> str | None:
 
 
 def break_entities(text: str) -> str:
-    """Return a text in which nothing can be decoded: `+lt;` for `&lt;`."""
-    return _ENTITY.sub(lambda entity: "+" + entity[0][1:], text)
+    """Return a text in which nothing can be decoded: `+lt;` for `&lt;`.
+
+    Marks between the letters of an entity do not save it.
+    """
+    return _HIDDEN_ENTITY.sub("+", text)
 
 
 def skeleton(text: str) -> str | None:
