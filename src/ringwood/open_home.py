@@ -132,11 +132,18 @@ class OpenHome:
     def _choose(self, asked: str | Embedder | None) -> Choice:
         with self.engine().reading() as reader:
             remembered = _remembered(reader)
-        opener = partial(
-            open_embedder, options=self._config.embed, key_of=partial(credential, self._home)
-        )
         calibrated = self._config.embed.calibration
-        return choose(asked, remembered, calibrated=calibrated, opener=opener)
+        return choose(asked, remembered, calibrated=calibrated, opener=self.embedder_named)
+
+    def embedder_named(self, name: str) -> Embedder | None:
+        """Make an embedder by its name, with this home's settings and keys; None for `words`.
+
+        Raises:
+            UsageError: when there is no such embedder.
+            EmbedderError: when it cannot be had.
+        """
+        key_of = partial(credential, self._home)
+        return open_embedder(name, options=self._config.embed, key_of=key_of)
 
     def intake(self) -> Intake:
         """Say how texts are taken in; the first of them fixes the home's embedder."""

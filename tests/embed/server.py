@@ -71,6 +71,7 @@ class Behaviour:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body leave apart: 40 ms for every answer otherwise
     behaviour: Behaviour
     lock: Lock
 

@@ -80,6 +80,22 @@ def test_a_home_is_filled_and_asked_by_meaning_and_then_opened_without_measuring
     assert place.behaviour.texts == [*PROBES, "a keeper of ships", "a keeper of ships"]
 
 
+def test_a_wide_model_is_stored_and_recalled_as_well(
+    opened: Callable[[], Memory], place: Place
+) -> None:
+    place.behaviour.dim = 3072
+    with opened() as memory:
+        receipt = memory.store(f"{LIGHT}\n\n{BREAD}")
+        assert memory.wait(30.0)
+        assert memory.receipt(receipt).vectors == 3
+
+    with opened() as memory:
+        answer = memory.recall("a keeper of ships")
+        assert answer.notes == ()
+        assert LIGHT in answer.hits[0].text
+        assert answer.hits[0].signals.cosine_raw is not None
+
+
 def test_down_from_the_first_moment_texts_are_found_by_words_and_vectors_follow(
     opened: Callable[[], Memory], place: Place
 ) -> None:

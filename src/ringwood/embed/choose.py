@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ringwood.embed.base import Embedder
@@ -30,6 +30,18 @@ class Remembered:
     yet."""
     record: str = field(default="", compare=False)
     """How a model on a server is known again (`embed.remote.record`); empty for all others."""
+
+    @classmethod
+    def of(cls, name: str, meaning: Meaning | None) -> Remembered:
+        """Say what a home has to remember when it is filled with an embedder; None: words.
+
+        Raises:
+            EmbedderError: when its server has to be asked who it is, and does not answer.
+        """
+        if meaning is None:
+            return cls(name, "")
+        remote = meaning.embedder if isinstance(meaning.embedder, RemoteEmbedder) else None
+        return cls(name, meaning.identity, "" if remote is None else remote.meet().dumps())
 
     def accepts(self, offered: Remembered) -> bool:
         """Say whether vectors of an embedder may join those that are stored."""
@@ -100,14 +112,56 @@ def choose(
             note = f"Recall by words only: {why}."
             return Choice(remembered or Remembered(name, ""), None, (note,), owned, unsettled)
         meaning = None if embedder is None else Meaning.of(embedder, calibrated=calibrated)
-        offered = Remembered(
-            name, "" if meaning is None else meaning.identity, _record_of(embedder)
-        )
+        offered = Remembered.of(name, meaning)
         if remembered is None or remembered.accepts(offered):
             return Choice(offered, meaning, (), owned, unsettled)
     if owned is not None:
         owned.close()
     return Choice(remembered, None, (_refusal(remembered, name),))
+
+
+def choose_next(
+    asked: str | Embedder,
+    known: Sequence[Remembered],
+    *,
+    calibrated: bool,
+    opener: Callable[[str], Embedder | None] = open_embedder,
+) -> Choice:
+    """Open an embedder that a home is to go over to; a server is asked who it is.
+
+    Args:
+        asked: a name or an embedder.
+        known: what the home knows of models on servers. One that answers as it did is the same.
+        calibrated: False for raw cosines.
+        opener: makes an embedder from its name, as `open_embedder` does.
+
+    Raises:
+        UsageError: when there is no embedder of this name.
+        EmbedderError: when it is not to be had, or its server does not answer well.
+    """
+    name = asked if isinstance(asked, str) else asked.name
+    embedder = opener(asked) if isinstance(asked, str) else asked
+    owned = embedder if isinstance(asked, str) else None
+    if embedder is None:
+        return Choice(Remembered(name, ""), None)
+    try:
+        if isinstance(embedder, RemoteEmbedder):
+            _recognise(embedder, [each.record for each in known if each.name == name])
+        meaning = Meaning.of(embedder, calibrated=calibrated)
+        return Choice(Remembered.of(name, meaning), meaning, (), owned)
+    except EmbedderError:
+        if owned is not None:
+            owned.close()
+        raise
+
+
+def _recognise(embedder: RemoteEmbedder, records: Sequence[str]) -> None:
+    """Meet a server's model, and take it for one of those that are known where it is."""
+    met = embedder.meet()
+    for record in map(Record.loads, records):
+        if record is not None and record.is_of_the_model_of(met):
+            embedder.know(record)  # a digest that was made of vectors may differ by their noise
+            return
 
 
 def _unsettled(embedder: Embedder | None, remembered: Remembered | None) -> RemoteEmbedder | None:
@@ -121,11 +175,6 @@ def _unsettled(embedder: Embedder | None, remembered: Remembered | None) -> Remo
     return None
 
 
-def _record_of(embedder: Embedder | None) -> str:
-    known = isinstance(embedder, RemoteEmbedder) and embedder.record
-    return known.dumps() if known else ""
-
-
 def _refusal(remembered: Remembered, name: str) -> str:
     if remembered.name == name:
         return (
@@ -135,5 +184,5 @@ def _refusal(remembered: Remembered, name: str) -> str:
         )
     return (
         f"This home was filled with the embedder {remembered.name!r}, not {name!r}: recall goes by"
-        f" words. Leave out --embedder, or make another home."
+        f" words. Leave out --embedder, or run `ringwood reindex {name}`."
     )
