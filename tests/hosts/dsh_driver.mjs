@@ -25,22 +25,29 @@ function sessionOf({ session = 'one', header = {} }) {
   return { id: session, header: { version: 4, id: session, cwd: '/', ...header } }
 }
 
+function personSays(text) {
+  return { role: 'user', source: { kind: 'user' }, content: [{ type: 'text', text }] }
+}
+
 const acts = {
   pause: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),
   close: async () => { for (const dispose of disposers) await dispose() },
   flush: () => listeners['session/flush'](sessionOf({})),
   say: (step) => {
-    for (let n = 0; n < (step.times ?? 1); n++) {
-      const data = { role: 'user', source: { kind: 'user' }, content: [{ type: 'text', text: step.text }] }
-      listeners['session/event'](sessionOf(step), { type: 'user/message', seq: n, time: 1000 * n, data })
+    for (let seq = 0; seq < (step.times ?? 1); seq++) {
+      const event = { type: 'user/message', seq, time: 1000 * seq, data: personSays(step.text) }
+      listeners['session/event'](sessionOf(step), event)
     }
   },
   begin: async (step) => {
-    const person = { role: 'user', source: { kind: 'user' }, content: [{ type: 'text', text: step.text }] }
-    const given = { messages: [person], turn: 1, step: step.step ?? 1, agent: { session: sessionOf(step) } }
-    if (step.abortMs !== undefined) given.signal = AbortSignal.timeout(step.abortMs)
-    const decided = await listeners['agent/pre-step'](given, async () => ({ kind: 'enter', messages: [person] }))
-    return decided.messages.slice(1).map((each) => ({ source: each.source, text: each.content[0].text }))
+    const messages = [personSays(step.text)]
+    const agent = { session: sessionOf(step) }
+    const signal = step.abortMs === undefined ? undefined : AbortSignal.timeout(step.abortMs)
+    const given = { messages, turn: 1, step: step.step ?? 1, agent, signal }
+    const enter = async () => ({ kind: 'enter', messages })
+    const decided = await listeners['agent/pre-step'](given, enter)
+    const added = decided.messages.slice(messages.length)
+    return added.map((each) => ({ source: each.source, text: each.content[0].text }))
   },
   call: (step) => tools[step.name].execute(step.arguments, { agent: { session: sessionOf(step) } }),
 }

@@ -14,10 +14,11 @@ from tests.hosts.mock_model import Say
 
 pytestmark = [pytest.mark.host, pytest.mark.slow]
 
-HOST_S = 3.0
-"""What the host itself may take between a turn's beginning and its first step, on a loaded machine:
-alone it takes 0.3 to 0.6 s."""
-DEADLINE_S = 1.5
+SOON_S = 3.0
+"""From a turn's beginning to its first step, where nothing is waited for: the host takes 0.03 s."""
+FIRST_S = 15.0
+"""The same in the first turn of a process, which on a loaded machine took the host 3.3 s by itself.
+A child that hangs does so for ten minutes; how long it is waited for is tested under Node alone."""
 
 NOTE_PID = "import os; open({file!r}, 'a').write(f'{{os.getpid()}} '); "
 GREET = (
@@ -45,8 +46,8 @@ def test_a_turn_goes_on_without_a_child_that(fault: str, dsh: Dsh, tmp_path: Pat
         second = host.ask("one", "And when does it leave for Vesterholm?", Say("At nine."))
 
     assert (first.answer, second.answer) == ("At the quay.", "At nine.")
-    assert first.waited_s < DEADLINE_S + HOST_S
-    assert second.waited_s < HOST_S  # one that did not answer is not waited for again
+    assert first.waited_s < FIRST_S
+    assert second.waited_s < SOON_S  # one that did not answer is not waited for again
     assert "turn without memory" in dsh.log()
     assert "Vesterholm" not in dsh.log()
     assert pids.is_file()  # otherwise it never ran
@@ -61,7 +62,8 @@ def test_where_there_is_no_python_the_plugin_stays_away_and_says_so_once(dsh: Ds
         second = host.ask("one", "And when does it leave for Vesterholm?", Say("At nine."))
 
     assert (first.answer, second.answer) == ("At the quay.", "At nine.")
-    assert max(first.waited_s, second.waited_s) < HOST_S
+    assert first.waited_s < FIRST_S
+    assert second.waited_s < SOON_S
     assert dsh.log().count("no memory from here on") == 1
 
 

@@ -1,10 +1,11 @@
 /**
- * Ringwood in DeepSeek Harness: hands what person and assistant say to a Python child, and puts what
- * the child recalls into the turn that is about to begin.
+ * Ringwood in DeepSeek Harness: hands what person and assistant say to a Python child, and puts
+ * what the child recalls into the turn that is about to begin.
  *
- * One file without dependencies. Whatever fails here leaves the turn as it would be without it: every
- * entrance is guarded, every wait has an end, and a child that is gone or silent is done without.
- * The child speaks one JSON object a line, `{id, method, params}` there and `{id, result | error}` back.
+ * One file without dependencies. Whatever fails here leaves the turn as it would be without it:
+ * every entrance is guarded, every wait has an end, and a child that is gone or silent is done
+ * without.
+ * The child speaks one JSON object a line: `{id, method, params}`, and `{id, result | error}` back.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -56,7 +57,8 @@ export function apply(ctx, config) {
     ctx.on('session/event', guard('event', (session, event) => capture.take(session, event)))
     ctx.on('session/disposed', guard('disposed', (session) => capture.end(session)))
     ctx.on('session/flush', guard('flush', () => child.settle(SETTLE_MS)))
-    ctx.on('agent/pre-step', (step, next) => recall(child, log, row.deadlineMs ?? RECALL_MS, step, next))
+    const deadlineMs = Number(row.deadlineMs) || RECALL_MS
+    ctx.on('agent/pre-step', (step, next) => recall(child, log, deadlineMs, step, next))
     ctx.effect(() => guard('close', () => child.close()))
     offer(ctx, child, guard)
     child.start()
@@ -95,9 +97,10 @@ async function recall(child, log, deadlineMs, step, next) {
   const decision = await next()
   try {
     const session = step.agent.session
-    if (decision?.kind !== 'enter' || step.step !== 1 || isDelegated(session.header)) return decision
-    const query = decision.messages.filter(isPersons).map((each) => textOf(each.content)).join('\n\n')
-    if (!query.trim()) return decision
+    if (decision?.kind !== 'enter' || step.step !== 1) return decision
+    const said = decision.messages.filter(isPersons).map((each) => textOf(each.content))
+    const query = said.join('\n\n')
+    if (!query.trim() || isDelegated(session.header)) return decision
     const params = { query, deadline_ms: deadlineMs, ...placeOf(session) }
     const { block } = await child.ask('recall', params, deadlineMs, step.signal)
     if (!block) return decision
@@ -157,7 +160,7 @@ class Capture {
   }
 }
 
-/** The Python child: started, fed, asked, replaced when it dies, and left alone when it cannot be. */
+/** The Python child: started, fed, asked, replaced when it dies, given up when it cannot be. */
 class Child {
   #command
   #environment
@@ -198,7 +201,9 @@ class Child {
     this.#partial = ''
     this.#heard = Date.now()
     started.on('error', (error) => this.#gone(started, oneLine(error)))
-    started.on('close', (code, signal) => this.#gone(started, `ended with ${signal ?? code}${complaint}`))
+    started.on('close', (code, signal) => {
+      this.#gone(started, `ended with ${signal ?? code}${complaint}`)
+    })
     started.stderr.setEncoding('utf8').on('data', (text) => {
       for (const line of text.split('\n').filter((each) => each.trim())) {
         complaint = `: ${oneLine(line)}`
@@ -229,11 +234,17 @@ class Child {
     const line = `${JSON.stringify({ id, method, params })}\n`
     this.#queue.push({ id, line, kept: true })
     this.#chars += line.length
-    while (this.#queue.length > QUEUE_LINES || (this.#chars > QUEUE_CHARS && this.#queue.length > 1)) {
-      this.#chars -= this.#queue.shift().line.length
-      if (++this.#dropped === 1) this.#log('too much waits for the child: the oldest is left to catch-up')
-    }
+    this.#bound()
     this.#pump()
+  }
+
+  /** Drop the oldest of what waits for a child that does not read; a later one catches up. */
+  #bound() {
+    const isFull = () => this.#queue.length > QUEUE_LINES || this.#chars > QUEUE_CHARS
+    while (isFull() && this.#queue.length > 1) {
+      this.#chars -= this.#queue.shift().line.length
+      if (++this.#dropped === 1) this.#log('too much waits for the child: the oldest is dropped')
+    }
   }
 
   /** Ask, and wait for the answer; rejects when it is late, given up, or the child is away. */
@@ -295,13 +306,15 @@ class Child {
 
   #pump() {
     const pipe = this.#process?.stdin
-    while (this.#queue.length && pipe?.writable && (this.#closing || pipe.writableLength < PIPE_BYTES)) {
+    const hasRoom = () => this.#closing || pipe.writableLength < PIPE_BYTES
+    while (this.#queue.length && pipe?.writable && hasRoom()) {
       const next = this.#queue.shift()
       this.#chars -= next.line.length
       if (next.kept) this.#sent.set(next.id, next)
       pipe.write(next.line)
     }
-    if (Date.now() - this.#heard > SILENT_MS && this.#silent && !this.#closing) this.#process?.kill('SIGKILL')
+    const isLost = this.#silent && Date.now() - this.#heard > SILENT_MS
+    if (isLost && !this.#closing) this.#process?.kill('SIGKILL')
   }
 
   #read(text) {
@@ -352,7 +365,9 @@ class Child {
     this.#process = null
     this.#silent = false
     this.#requeue([...this.#sent.values(), ...this.#queue.filter((each) => each.kept)])
-    for (const id of [...this.#asked.keys()]) this.#answer(id, { error: { message: `the child ${why}` } })
+    for (const id of [...this.#asked.keys()]) {
+      this.#answer(id, { error: { message: `the child ${why}` } })
+    }
     this.#settled.splice(0).forEach((resolve) => resolve())
     if (this.#closing) return
     const pause = ended.pid === undefined ? undefined : RESPAWNS_MS[this.#respawns++]
@@ -380,7 +395,7 @@ function guarded(log, what, body) {
   }
 }
 
-/** Say whether an agent talks to this session instead of a person. A person's branch is no such. */
+/** Say whether an agent talks in a session instead of a person. A person's branch is no such. */
 function isDelegated({ origin, delegationDepth, parentSession, isSeeded, seedLength }) {
   if (origin === 'subagent' || delegationDepth > 0) return true
   return parentSession !== undefined && !isSeeded && !seedLength
@@ -392,7 +407,8 @@ function isPersons(message) {
 
 function textOf(content) {
   if (typeof content === 'string') return content
-  return (content ?? []).filter((part) => part.type === 'text').map((part) => part.text).join('\n\n')
+  const parts = (content ?? []).filter((part) => part.type === 'text')
+  return parts.map((part) => part.text).join('\n\n')
 }
 
 function placeOf(session) {
@@ -410,10 +426,13 @@ function commandOf({ command }) {
 function homeOf({ dataDir }) {
   const given = dataDir || process.env.RINGWOOD_HOME
   if (given) return resolve(given.replace(/^~(?=$|[\\/])/, homedir()))
+  const below = (...folders) => join(homedir(), ...folders)
   const { LOCALAPPDATA, XDG_DATA_HOME } = process.env
-  if (process.platform === 'win32') return join(LOCALAPPDATA || join(homedir(), 'AppData', 'Local'), 'ringwood')
-  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'ringwood')
-  return join(XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'ringwood')
+  const data = {
+    win32: LOCALAPPDATA || below('AppData', 'Local'),
+    darwin: below('Library', 'Application Support'),
+  }
+  return join(data[process.platform] ?? (XDG_DATA_HOME || below('.local', 'share')), 'ringwood')
 }
 
 function environmentOf(row, home) {
@@ -430,8 +449,10 @@ function logger(folder) {
   return (line) => {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
-      if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > LOG_BYTES) renameSync(file, `${file}.1`)
-      appendFileSync(file, `${new Date().toISOString()} ${process.pid} ${line}\n`, { mode: 0o600 })
+      const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+      if (size > LOG_BYTES) renameSync(file, `${file}.1`)
+      const stamped = `${new Date().toISOString()} ${process.pid} ${line}\n`
+      appendFileSync(file, stamped, { mode: 0o600 })
     } catch {
       // A disk that is full or read-only is no reason to break a turn.
     }
