@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import struct
@@ -232,6 +233,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         return True
 
+    def packed(self, texts: list[str]) -> bool:
+        """Answer a small body that unpacks to a large one."""
+        self._send_bytes(200, gzip.compress(b" " * 50_000_000), Content_Encoding="gzip")
+        return True
+
     def other_shape(self, texts: list[str]) -> bool:
         """Answer JSON of another kind."""
         self._send(200, {"result": "ok"})
@@ -284,6 +290,7 @@ _NAMES = [
     "page",
     "login",
     "huge",
+    "packed",
     "other_shape",
     "unnumbered",
 ]

@@ -9,11 +9,13 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.embed.server import KEY, Place, serving
 
 from ringwood.embed.base import FloatRows
 from ringwood.embed.hashing import HashingEmbedder
-from ringwood.embed.remote.embedder import RemoteEmbedder
+from ringwood.embed.remote.embedder import RemoteEmbedder, _batches
 from ringwood.errors import EmbedderError
 
 TEXTS = ["The heron stood in the pond.", "会议改到周五。", "def f(x): return x"]
@@ -148,6 +150,7 @@ def test_a_text_that_is_too_long_even_in_parts_is_an_error_that_says_so(
         ("other_shape", "without 'data'", "/v1"),
         ("unnumbered", "without 'data'", "/v1"),
         ("huge", "more than 32 MB", ""),
+        ("packed", "packed, unasked", ""),
         ("nan", "not finite", ""),
         ("infinite", "not finite", ""),
         ("zero", "zero", ""),
@@ -326,6 +329,32 @@ def test_a_text_that_breaks_the_server_does_not_shut_out_others(place: Place) ->
     with pytest.raises(EmbedderError, match="500"):
         embedder.embed_passages(["poison"])
     assert are_rows_of(embedder.embed_passages(TEXTS), TEXTS)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machines_servers(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    assert are_rows_of(place.embedder().embed_query(TEXTS[0])[None], TEXTS[:1])
+
+
+@pytest.mark.parametrize("host", ["x" * 70, "-", "a..b", "xn--"])
+def test_a_host_that_no_server_can_have_is_an_embedders_error(place: Place, host: str) -> None:
+    embedder = place.embedder(openai_url=f"http://{host}.invalid/v1")
+
+    with pytest.raises(EmbedderError):
+        embedder.embed_query("a", timeout_s=5.0)
+
+
+@given(st.lists(st.text(max_size=3_000), min_size=1, max_size=40), st.integers(1, 8))
+def test_batches_hold_every_text_once_and_keep_their_bounds(texts: list[str], most: int) -> None:
+    batches = list(_batches(texts, most))
+
+    assert [text for batch in batches for text in batch] == texts
+    assert all(1 <= len(batch) <= most for batch in batches)
+    assert all(len(batch) == 1 or sum(map(len, batch)) <= 8_000 for batch in batches)
 
 
 def test_threads_get_the_rows_of_their_own_texts(plain: RemoteEmbedder) -> None:

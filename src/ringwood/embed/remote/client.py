@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from threading import Lock
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import stamina
@@ -27,6 +28,8 @@ _LONGEST_WAIT_S = 5.0
 _WAIT_WHEN_TOLD_S = 30.0  # a longer `Retry-After` is for whoever comes back later
 _KEEP_OPEN_S = 30.0
 _MAX_SAID_CHARS = 160
+_MAX_REASON_CHARS = 80
+_NUMBER = re.compile(r"\[Errno -?\d+\]")
 
 _BUSY = frozenset({408, 425, 429, 502, 503, 504, 529})
 """The server as a whole cannot now, and may in a moment."""
@@ -133,13 +136,13 @@ class Client:
             ) as response:
                 body = self._read(response, deadline)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise self._failure("cannot be reached", again=True) from error
+            raise self._failure(f"cannot be reached ({_reason(error)})", again=True) from error
+        except (httpx2.InvalidURL, UnicodeError) as error:
+            raise self._failure("has no address that a server can have") from error
         except httpx2.TimeoutException as error:
             raise self._late() from error
         except httpx2.TransportError as error:
             raise self._failure("broke off the connection", again=True) from error
-        except httpx2.DecodingError as error:
-            raise self._failure("answered what cannot be unpacked") from error
         finally:
             self._leave(http)
         if response.is_success:
@@ -166,7 +169,11 @@ class Client:
             http.close()
 
     def _open(self) -> httpx2.Client:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",  # what is not packed cannot unpack to a gigabyte
+        }
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
         here = _is_here(self.base_url)
@@ -181,8 +188,10 @@ class Client:
 
     def _read(self, response: httpx2.Response, deadline: float) -> bytes:
         """Read a body within bounds of length and time."""
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise self._failure("answered something packed, unasked")
         body = bytearray()
-        for part in response.iter_bytes():
+        for part in response.iter_raw():
             body += part
             if len(body) > MAX_ANSWER_BYTES:
                 raise self._failure(f"answered more than {MAX_ANSWER_BYTES >> 20} MB")
@@ -274,7 +283,7 @@ def _quotes(line: str, sent: str) -> bool:
 
 
 def _is_here(base_url: str) -> bool:
-    host = httpx2.URL(base_url).host
+    host = urlsplit(base_url).hostname or ""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -283,9 +292,15 @@ def _is_here(base_url: str) -> bool:
 
 def _host_of(location: str) -> str:
     try:
-        return httpx2.URL(location).host or "another path"
-    except httpx2.InvalidURL:
+        return urlsplit(location).hostname or "another path"
+    except ValueError:
         return "nowhere"
+
+
+def _reason(error: Exception) -> str:
+    """Return why there is no connection, in the system's own words."""
+    words = _NUMBER.sub("", str(error)).strip()
+    return words[:_MAX_REASON_CHARS] or "no answer to the attempt"
 
 
 def _retry_after(header: str | None) -> float | None:
