@@ -10,7 +10,7 @@ from typing import Literal
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError
 from ringwood.names import GLOBAL
-from ringwood.types import Document, Edge, Node, address_of
+from ringwood.types import LINK, Document, Edge, Node, address_of
 
 _ID = re.compile(r"[0-9]{1,18}")
 
@@ -34,7 +34,11 @@ class NodeView:
     children: tuple[Node, ...]
     """The nodes right below it."""
     neighbours: tuple[tuple[Node, Edge], ...]
-    """Nodes joined by an edge, strongest first."""
+    """Nodes joined by a similar edge, strongest first."""
+    links_out: tuple[Node, ...] = ()
+    """Nodes that a link in it or below it leads to, by path."""
+    links_in: tuple[Node, ...] = ()
+    """Nodes with a link to it or to one below it, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ def view(reader: Reader, wanted: str, space: str, reach: Reach = "home") -> Node
     ends = {edge: edge.target if edge.source == node.id else edge.source for edge in edges}
     others = reader.nodes(ends.values())
     parent = None if node.parent is None else reader.nodes([node.parent]).get(node.parent)
+    links_out, links_in = _links(reader, node)
     return NodeView(
         node=node,
         document=document,
@@ -135,7 +140,28 @@ def view(reader: Reader, wanted: str, space: str, reach: Reach = "home") -> Node
         parent=parent,
         children=reader.children(node.id),
         neighbours=tuple((others[end], edge) for edge, end in ends.items() if end in others),
+        links_out=links_out,
+        links_in=links_in,
     )
+
+
+def _links(reader: Reader, node: Node) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """Return where the links of a subtree lead, and whose links lead into it."""
+    start, end = node.span
+    below = {
+        each.id
+        for each in reader.nodes_of(node.document)
+        if each.order >= node.order and start <= each.span[0] and each.span[1] <= end
+    }
+    edges = reader.edges(below, LINK)
+    ends = (
+        {edge.target for edge in edges if edge.source in below} - below,
+        {edge.source for edge in edges if edge.target in below} - below,
+    )
+    out, into = (
+        tuple(sorted(reader.nodes(ids).values(), key=lambda each: each.path)) for ids in ends
+    )
+    return out, into
 
 
 def tree(reader: Reader, wanted: str | None, space: str, depth: int) -> Iterator[TreeLine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ringwood.write.draft import Draft, Ingested, Intake, sha256_of
 from ringwood.write.ingest import ingest
 from ringwood.write.moved import find_moved, is_gone
 from ringwood.write.notes import NoteFile, NoteOptions, Skipped
+from ringwood.write.wiki import Linked, relink
 
 BATCH_FILES = 32
 """Files per transaction: a Ctrl-C loses at most these, and the next run takes them up."""
@@ -59,6 +60,8 @@ class Imported:
     """Secrets masked."""
     repaired: int
     """Characters replaced."""
+    links: Linked = field(default_factory=Linked)
+    """Links between the notes; none are looked at when nothing changed."""
 
 
 def import_notes(
@@ -107,8 +110,12 @@ def import_notes(
             flush(number)
     flush(len(files))
     kinds = [each.outcome for each in outcomes]
+    changed = kinds.count("new") + kinds.count("changed")
+    links = Linked()
+    if changed and not plan.intake.dry_run:
+        links = relink(engine, plan.space, [_key_of(path) for path in plan.paths])
     return Imported(
-        changed=kinds.count("new") + kinds.count("changed"),
+        changed=changed,
         documents=tuple(
             each.document
             for each in outcomes
@@ -120,7 +127,14 @@ def import_notes(
         gone=tuple(each for each in gone.values() if each not in moved.values()),
         redacted=sum(each.redacted for each in outcomes),
         repaired=sum(each.repaired for each in outcomes),
+        links=links,
     )
+
+
+def _key_of(path: Path) -> str:
+    """Return what the source keys of all that lies at a path begin with."""
+    key = notes.source_key(path.resolve())
+    return f"{key.rstrip('/')}/" if path.is_dir() else key
 
 
 def _gone(
@@ -138,7 +152,7 @@ def _gone(
         for path in plan.paths:
             if not path.is_dir():
                 continue
-            below = notes.source_key(path.resolve()).rstrip("/") + "/"
+            below = _key_of(path)
             known = reader.sources(plan.space, below)
             if known and not any(source.startswith(below) for source in present):
                 absent.append(path)

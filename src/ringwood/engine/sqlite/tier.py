@@ -58,7 +58,7 @@ DELETE FROM aliases WHERE document = ? AND node NOT IN (SELECT id FROM nodes WHE
 _DELETE_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _SET_STATE = "UPDATE documents SET state = ?, error = ? WHERE id = ?"
 _SET_MIRRORED = "UPDATE documents SET mirrored_sha256 = ?, mirrored_path = ? WHERE id = ?"
-_PUT_MEAN = "INSERT OR REPLACE INTO means VALUES (?, ?, ?, ?, ?)"
+_PUT_MEAN = "INSERT OR REPLACE INTO means VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DROP_MEANS = """
 DELETE FROM means WHERE space = (SELECT number FROM spaces WHERE name = ?)"""
 _COUNT_AGAIN = "UPDATE documents SET seen = seen + 1 WHERE id = ?"
@@ -91,7 +91,8 @@ _PUT_EDGE = """
 INSERT INTO edges (source, target, kind, weight, document) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET weight = excluded.weight, document = excluded.document"""
 _DELETE_EDGES = "DELETE FROM edges WHERE source = ?1 OR target = ?1"
-_DELETE_SIMILAR = "DELETE FROM edges WHERE (source = ?1 OR target = ?1) AND kind = 'similar'"
+_DELETE_SAID = """
+DELETE FROM edges WHERE source = ?1 OR (target = ?1 AND kind = 'similar')"""
 _DELETE_EDGE = "DELETE FROM edges WHERE source = ? AND target = ? AND kind = ?"
 _DELETE_EDGES_OF = "DELETE FROM edges WHERE document = ?"
 
@@ -204,13 +205,13 @@ class TierWriter:
     def _let_go(self, old: Mapping[int, _StoredNode], kept: Mapping[int, Node]) -> None:
         """Delete vectors and edges of nodes that are gone or say something else now.
 
-        Links to a node that says something else still lead there.
+        A link to a node that says something else still leads there.
         """
         gone = [(i,) for i in old if i not in kept]
         changed = [(i,) for i, node in old.items() if i in kept and not node.says(kept[i])]
         self._connection.executemany(_DELETE_VECTORS, [*gone, *changed])
         self._connection.executemany(_DELETE_EDGES, gone)
-        self._connection.executemany(_DELETE_SIMILAR, changed)
+        self._connection.executemany(_DELETE_SAID, changed)
         bound_deletions(self._connection)
 
     def _remove_nodes(self, document: int, space: int, old: Mapping[int, _StoredNode]) -> None:
@@ -307,7 +308,14 @@ class TierWriter:
         self._hot.executemany(
             _PUT_MEAN,
             [
-                (number, embedder, script, each.nodes, each.mean.astype(np.float32).tobytes())
+                (
+                    number,
+                    embedder,
+                    script,
+                    each.nodes,
+                    each.mean.astype(np.float32).tobytes(),
+                    *(each.background or (None, None)),
+                )
                 for script, each in means.items()
             ],
         )

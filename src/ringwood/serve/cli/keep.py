@@ -307,6 +307,9 @@ def _print_import(session: Session, done: _Import) -> None:
     if imported.forgotten:
         session.say(f"{imported.forgotten} forgotten on purpose, left out (--again takes them in)")
     _say_masked(session, imported.redacted, imported.repaired)
+    if imported.links.links or imported.links.unresolved:
+        lost = f", {imported.links.unresolved} that name none" if imported.links.unresolved else ""
+        session.say(f"{output.counted(imported.links.links, 'link')} between notes{lost}")
     for skipped in imported.skipped:
         session.say(f"skipped {skipped.file}: {skipped.reason}")
     for gone in report.gone:
@@ -327,6 +330,8 @@ def _import_json(done: _Import) -> dict[str, Any]:
         "pruned": report.pruned,
         "redacted": imported.redacted,
         "repaired": imported.repaired,
+        "links": imported.links.links,
+        "unresolved": imported.links.unresolved,
         "skipped": skipped,
         "seconds": round(done.seconds, 3),
         "space": done.space,

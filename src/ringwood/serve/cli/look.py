@@ -47,7 +47,12 @@ def show_command(session: Session, /, address: str) -> int:
         output.answer(f"in {address_of(space, view.parent.path)}")
     output.answer("")
     output.answer(view.source.rstrip("\n"))
-    for title, nodes in (("Below", view.children), ("Near", [n for n, _ in view.neighbours])):
+    for title, nodes in (
+        ("Below", view.children),
+        ("Near", [node for node, _ in view.neighbours]),
+        ("Links to", view.links_out),
+        ("Linked from", view.links_in),
+    ):
         if nodes:
             output.answer(f"\n{title}:")
             for node in nodes:
@@ -237,6 +242,10 @@ def _view_json(view: NodeView) -> dict[str, Any]:
             {"address": address_of(space, node.path), "kind": edge.kind, "weight": edge.weight}
             for node, edge in view.neighbours
         ],
+        "links": {
+            "out": [address_of(space, node.path) for node in view.links_out],
+            "in": [address_of(space, node.path) for node in view.links_in],
+        },
     }
 
 

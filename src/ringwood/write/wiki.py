@@ -1,0 +1,247 @@
+"""Links that people wrote between notes become edges: `[[Note#Heading|shown]]`, `[shown](note.md)`.
+
+    texts of a vault -> links as written -> notes by path, name or alias -> edges, as they should be
+
+The whole vault is looked at, for a note that is new or renamed is what older ones may have meant.
+What names no note stays text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import commonpath, normpath
+from pathlib import PurePath
+from urllib.parse import unquote
+
+from ringwood.engine.base import Engine, Reader
+from ringwood.parse.frontmatter import read_front_matter
+from ringwood.types import LINK, TIERS, Edge, Node, Tier
+
+_WIKI = re.compile(
+    r"\[\[(?P<note>[^\[\]|#\n]{0,200})(?:#(?P<heading>[^\[\]|\n]{1,200}))?"
+    r"(?:\|[^\[\]\n]{0,200})?\]\]"
+)
+_MARKDOWN = re.compile(
+    r"\]\((?!\w{2,}:|//)(?:<(?P<quoted>[^<>\n]{1,400})>|(?P<plain>[^()<>\s]{1,400}))"
+    r"(?:\s+\"[^\"\n]{0,200}\")?\)"
+)
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\n]{1,400}\1(?!`)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_NOTE = frozenset({".md", ".markdown", ".mdown", ".mkd", ".txt", ".text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A link as it stands in a text."""
+
+    at: int
+    """Where it begins, in code points."""
+    note: str
+    """The note that it names: a name, or a path with `is_path`; empty: the one that it is in."""
+    heading: str
+    """The section of it; empty: the whole."""
+    is_path: bool
+    """Whether the note is named by a path relative to the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What the links of a vault came to."""
+
+    links: int = 0
+    """Edges that there are."""
+    unresolved: int = 0
+    """Links that name no note or no section."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A document that links may lead to."""
+
+    document: int
+    """Its id."""
+    source: str
+    """The path of its file."""
+    names: tuple[str, ...]
+    """What else it is called: the aliases of its front matter."""
+
+
+def links_in(text: str) -> Iterator[Written]:
+    """Yield the links of a text to notes, those in code left out."""
+    bare = _without_code(text)
+    for found in _WIKI.finditer(bare):
+        heading = (found["heading"] or "").rpartition("#")[2].strip(" \\")
+        note = found["note"].strip(" \\")  # in a table the bar is escaped
+        if note or heading:
+            yield Written(found.start(), note, "" if heading.startswith("^") else heading, False)
+    for found in _MARKDOWN.finditer(bare):
+        path, _, heading = (found["quoted"] or found["plain"]).partition("#")
+        if PurePath(path).suffix.lower() in _NOTE or (not path and heading):
+            yield Written(found.start(), unquote(path), unquote(heading), True)
+
+
+def _without_code(text: str) -> str:
+    """Blank fenced and inline code out; all else stays where it is."""
+    lines = text.split("\n")
+    fence = ""
+    for number, line in enumerate(lines):
+        mark = _FENCE.match(line)
+        if fence or mark:
+            lines[number] = " " * len(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence) and not line.strip("`~ \r"):
+            fence = ""
+    return _CODE.sub(lambda found: " " * len(found[0]), "\n".join(lines))
+
+
+def relink(engine: Engine, space: str, folders: Sequence[str]) -> Linked:
+    """Make the links of all notes below some folders edges, and drop those that are no more.
+
+    Args:
+        engine: where to.
+        space: theirs; links never leave it.
+        folders: source keys of folders, each ending in a separator.
+
+    Raises:
+        StorageError: when the disk refuses; the next import takes it up.
+    """
+    with engine.reading() as reader:
+        notes = _notes(reader, space)
+        ours = [note for note in notes if note.source.startswith(tuple(folders))]
+        wanted, unresolved = _wanted(reader, ours, _Targets(reader, notes))
+        ids = reader.node_ids(note.document for note in ours)
+        mine = set(ids)
+        there = {edge for edge in reader.edges(ids, LINK) if edge.source in mine}
+        owners = {
+            node.id: node.document for node in reader.nodes(e.source for e in wanted).values()
+        }
+        cards = reader.documents(note.document for note in ours)
+        missing = reader.missing_tiers
+    new, old = wanted - there, there - wanted
+    for tier in TIERS:
+        if tier not in missing and (new or old):
+            _write(
+                engine, tier, new, old, {n: d for n, d in owners.items() if cards[d].tier == tier}
+            )
+    return Linked(len(wanted), unresolved)
+
+
+def _write(
+    engine: Engine, tier: Tier, new: Iterable[Edge], old: Iterable[Edge], owners: Mapping[int, int]
+) -> None:
+    """Bring the links that lie in one tier up to date; ends that are gone by now are left out."""
+    here = [edge for edge in new if edge.source in owners]
+    with engine.writing(tier) as writer, engine.reading() as reader:
+        writer.drop_edges(old)
+        there = reader.nodes({end for edge in here for end in (edge.source, edge.target)})
+        for edge in sorted(here, key=lambda each: (each.source, each.target)):
+            if {edge.source, edge.target} <= there.keys():
+                writer.put_edges(owners[edge.source], [edge])
+
+
+def _notes(reader: Reader, space: str) -> list[_Note]:
+    """List the documents of a space that came from files."""
+    notes = []
+    for source, document in sorted(reader.sources(space, "/").items()):
+        meta = read_front_matter(reader.text_of(document)).meta
+        known = {key.casefold(): value for key, value in meta.items()}
+        aliases = known.get("aliases") or known.get("alias") or ""
+        notes.append(_Note(document, source, tuple(aliases.split(", ") if aliases else ())))
+    return notes
+
+
+class _Targets:
+    """Finds the node that a link means."""
+
+    def __init__(self, reader: Reader, notes: Sequence[_Note]) -> None:
+        """Index notes by path, name and alias."""
+        self._reader = reader
+        self._by_path = {note.source: note for note in notes}
+        self._by_name: dict[str, list[_Note]] = defaultdict(list)
+        for note in notes:
+            for name in {PurePath(note.source).stem, PurePath(note.source).name, *note.names}:
+                self._by_name[name.casefold()].append(note)
+        self._nodes: dict[int, tuple[Node, ...]] = {}
+
+    def nodes_of(self, document: int) -> tuple[Node, ...]:
+        """Return a document's nodes, read once."""
+        if document not in self._nodes:
+            self._nodes[document] = self._reader.nodes_of(document)
+        return self._nodes[document]
+
+    def find(self, link: Written, origin: _Note) -> Node | None:
+        """Return the root or section that a link leads to; None when there is none."""
+        note = self._note(link, origin)
+        if note is None:
+            return None
+        nodes = self.nodes_of(note.document)
+        if not link.heading:
+            return nodes[0]
+        wanted = _folded(link.heading)
+        return next(
+            (
+                node
+                for node in nodes
+                if node.kind in ("section", "document")
+                and wanted in (_folded(node.title), _name(node))
+            ),
+            None,
+        )
+
+    def _note(self, link: Written, origin: _Note) -> _Note | None:
+        if not link.note:
+            return origin
+        folder = str(PurePath(origin.source).parent)
+        if link.is_path:
+            return self._by_path.get(normpath(f"{folder}/{link.note}"))
+        *folders, name = link.note.casefold().split("/")
+        below = "/".join(["", *folders, ""])
+        found = [
+            note
+            for note in self._by_name.get(name, ())
+            if not folders or f"{PurePath(note.source).parent}/".casefold().endswith(below)
+        ]
+        return min(found, key=lambda note: _distance(note.source, folder), default=None)
+
+
+def _distance(source: str, folder: str) -> tuple[int, int, str]:
+    """Order notes of one name: nearest to the link's folder, then nearest to the top."""
+    return -len(commonpath([source, folder])), source.count("/"), source
+
+
+def _folded(heading: str) -> str:
+    return " ".join(re.findall(r"\w+", heading.casefold()))
+
+
+def _name(node: Node) -> str:
+    """Return the last part of a path, as a Markdown link writes it behind `#`."""
+    return _folded(node.path.rpartition("/")[2])
+
+
+def _wanted(reader: Reader, notes: Sequence[_Note], targets: _Targets) -> tuple[set[Edge], int]:
+    """Return the edges that the links of notes should be, and how many links lead nowhere."""
+    wanted: set[Edge] = set()
+    unresolved = 0
+    for note in notes:
+        for link in links_in(reader.text_of(note.document)):
+            target = targets.find(link, note)
+            if target is None:
+                unresolved += 1
+                continue
+            holder = _holder(targets.nodes_of(note.document), link.at)
+            if holder.id != target.id:
+                wanted.add(Edge(holder.id, target.id, LINK, 1.0))
+    return wanted, unresolved
+
+
+def _holder(nodes: Sequence[Node], at: int) -> Node:
+    """Return the innermost node whose source holds a place."""
+    return max(
+        (node for node in nodes if node.span[0] <= at < node.span[1]),
+        key=lambda node: node.order,
+        default=nodes[0],
+    )
