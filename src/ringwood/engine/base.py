@@ -134,6 +134,8 @@ class ScriptMean:
     """How many they are."""
     mean: FloatVector
     """Their mean; shorter than unit length."""
+    background: tuple[float, float] | None = None
+    """Centred cosine of unrelated pairs of them: median and 99.9th percentile. None: not known."""
 
 
 @dataclass(frozen=True, slots=True)

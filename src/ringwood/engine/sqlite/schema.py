@@ -201,7 +201,15 @@ ALTER TABLE versions ADD COLUMN nodes BLOB;  -- of that text, packed; NULL: not 
 PRAGMA user_version = 4;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS, _VERSION_NODES)
+_BACKGROUNDS = """
+-- Where cosines of unrelated nodes of that script lie, once both lost the mean. NULL: not measured.
+ALTER TABLE means ADD COLUMN median REAL;
+ALTER TABLE means ADD COLUMN p999 REAL;
+
+PRAGMA user_version = 5;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS, _VERSION_NODES, _BACKGROUNDS)
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 
 VIEWS = """

@@ -84,7 +84,8 @@ SELECT path, node, document, until FROM all_aliases WHERE document = ? ORDER BY 
 _VECTORS = """
 SELECT node, document, script, row FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
 _VECTORS_IN = _VECTORS + " AND space = ?"
-_MEANS = "SELECT script, nodes, row FROM main.means WHERE embedder = ? AND space = ?"
+_MEANS = """
+SELECT script, nodes, row, median, p999 FROM main.means WHERE embedder = ? AND space = ?"""
 _VECTORS_BY_DIGEST = """
 SELECT digest, row FROM all_vectors
 WHERE identity = ? AND digest IN carray(?) GROUP BY digest"""
@@ -386,7 +387,10 @@ class TiersReader(Covering):
             self._rows(_MEANS, (embedder, number)) for number, _ in self._numbered([space])
         )
         return {
-            script: ScriptMean(nodes, np.frombuffer(row, np.float32)) for script, nodes, row in rows
+            script: ScriptMean(
+                nodes, np.frombuffer(row, np.float32), None if p999 is None else (median, p999)
+            )
+            for script, nodes, row, median, p999 in rows
         }
 
     def vectors_per_script(self, embedder: str, space: str) -> dict[str, int]:
