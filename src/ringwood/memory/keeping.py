@@ -21,6 +21,7 @@ from ringwood.memory.base import Opened, instant
 from ringwood.recall import browse
 from ringwood.recall.browse import Reach
 from ringwood.text.clean import clean
+from ringwood.text.redact import redact
 from ringwood.types import Actor, Receipt
 from ringwood.write.draft import Draft
 from ringwood.write.exchanges import TakenIn, store_exchanges
@@ -84,9 +85,9 @@ class Keeping(Opened):
             text=text,
             space=self._writing_space() if edited is None else edited.space,
             actor=actor,
-            title=clean(title)[0] if title else None,
-            path=None if path is None else slug_path(clean(path)[0]),
-            source=None if source is None else clean(source)[0],
+            title=_masked(title) if title else None,
+            path=None if path is None else slug_path(_masked(path)),
+            source=None if source is None else _masked(source),
             replaces=None if edited is None else edited.id,
             part=None if edited is None else node.id,
             importance=importance,
@@ -265,7 +266,7 @@ class Keeping(Opened):
                 if not documents:
                     raise AddressError(f"Space {space} holds nothing.", mend="ringwood spaces")
             else:
-                key = None if source is None else clean(source)[0]
+                key = None if source is None else _masked(source)
                 documents = [
                     browse.find_document(reader, self.space, identity=document, source=key)
                 ]
@@ -289,3 +290,11 @@ class Keeping(Opened):
             _log.info("what was captured stays in the spool: %s", error.message)
         finally:
             super().close()
+
+
+def _masked(name: str) -> str:
+    """Repair a title, a path or a key and mask the secrets in it.
+
+    An address with a token in it names the same thing when the token is renewed.
+    """
+    return redact(clean(name)[0])[0]
