@@ -42,7 +42,9 @@ _INVISIBLE = regex.compile(
 )
 
 # `&#108𝟏` is `l1` to who decodes first and `й` to who folds first: it is made neither.
-_AMBIGUOUS = regex.compile(r"&(?=\#[xX]?[0-9a-fA-F]++[[\p{L}\p{N}]--[\p{ASCII}\p{Han}]])", regex.V1)
+_AMBIGUOUS = regex.compile(
+    r"&(?=\#[xX]?[0-9a-fA-F]++\p{M}*+[[\p{L}\p{N}]--[\p{ASCII}\p{Han}]])", regex.V1
+)
 
 _ROUNDED = {"<": "(", "[": "(", ">": ")", "]": ")", "|": ""}
 _DASH = "—"
