@@ -86,3 +86,28 @@ def test_a_space_is_called_as_its_folder(key: str, slug: str) -> None:
 def test_a_name_that_another_space_has_gets_a_number() -> None:
     assert free_name("app", {}) == "app"
     assert free_name("app", {"app", "app~2"}) == "app~3"
+
+
+def test_a_folder_that_is_gone_keeps_to_the_space_that_it_was_in(tmp_path: Path) -> None:
+    repository = tmp_path / "app"
+    (repository / ".git").mkdir(parents=True)
+
+    assert space_key(str(repository / "worktrees" / "one")) == space_key(str(repository))
+    assert space_key(str(tmp_path / "plain" / "deep")) == str(tmp_path)
+
+
+def test_a_path_of_no_length_that_exists_costs_nothing() -> None:
+    assert space_key("/tmp" + "/x" * 1_000_000) is None
+
+
+def test_the_key_of_a_folder_whose_name_is_no_text_can_be_stored(tmp_path: Path) -> None:
+    odd, other = tmp_path / "caf\udce9", tmp_path / "caf\udcea"
+    odd.mkdir()
+    other.mkdir()
+
+    keys = [space_key(str(odd)), space_key(str(other))]
+
+    assert [key and key.encode("utf-8") for key in keys] == [
+        f"{tmp_path}/caf\\xe9".encode(),
+        f"{tmp_path}/caf\\xea".encode(),
+    ]

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import chain, groupby
 from math import isfinite
 
-from ringwood.capture.exchange import Event
+from ringwood.capture.exchange import Event, conversation
 from ringwood.capture.spool import stamp_of
 from ringwood.text.redact import redact
 from ringwood.types import Turn
@@ -71,7 +71,7 @@ class Exchange:
     @property
     def source(self) -> str:
         """The source key of its document."""
-        return f"{self.host}:{self.session}:{self.sequence}"
+        return f"{conversation(self.host, self.session)}:{self.sequence}"
 
 
 def assemble(

@@ -66,6 +66,14 @@ class Event:
         return f"<Event {self.kind} of {self.host}:{self.session}:{self.sequence}>"
 
 
+def conversation(host: str, session: str) -> str:
+    """Name a conversation as no other is named: `host:session`, a colon in the session escaped.
+
+    The source keys of its exchanges begin with it and a colon.
+    """
+    return f"{host}:{session.replace('%', '%25').replace(':', '%3A')}"
+
+
 def admit(  # noqa: PLR0913 - what a host knows of a message
     *,
     host: str,
@@ -107,8 +115,8 @@ def admit(  # noqa: PLR0913 - what a host knows of a message
             return None
     return Event(
         host=host,
-        session=session,
-        sequence=sequence,
+        session=_storable(session),
+        sequence=_storable(sequence),
         kind=kind,
         text=text,
         at=at,
@@ -116,6 +124,11 @@ def admit(  # noqa: PLR0913 - what a host knows of a message
         masked=masked,
         dropped=private + blocks,
     )
+
+
+def _storable(name: str) -> str:
+    """Make a host's id one that a database takes: it knows no NUL and no half of a character."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\0")
 
 
 def _bounded(text: str) -> str:

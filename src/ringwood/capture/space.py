@@ -2,8 +2,9 @@
 
 A space is keyed by the real path of the repository's common git directory, so that all worktrees
 of a repository share one memory, and a worktree that is deleted takes nothing with it. A folder
-outside any repository is its own space; the root folder, the person's home folder and a folder that
-is not there belong to the space `global`.
+outside any repository is its own space; the root folder and the person's home folder belong to the
+space `global`. A folder that is gone counts as what is left of the way to it: what is said
+in it must not be told everywhere because somebody removed it meanwhile.
 """
 
 from __future__ import annotations
@@ -16,15 +17,34 @@ from itertools import chain, count
 
 from ringwood.names import GLOBAL
 
+_LONGEST = 4096  # characters of a path: no system has longer ones
+
 
 def space_key(directory: str) -> str | None:
-    """Return the key of the space of a directory, or None where that is `global`."""
-    if not directory or not os.path.isdir(directory):
+    """Return the key of the space of a directory, or None where that is `global`.
+
+    Always text that can be stored: bytes of a path that are no text are written out.
+    """
+    there = standing(directory)
+    if not there:
         return None
-    place = os.path.realpath(directory)
+    place = os.path.realpath(there)
     if place in {os.path.realpath(os.path.expanduser("~")), os.path.dirname(place)}:
         return None
-    return _common_git_directory(place) or place
+    key = _common_git_directory(place) or place
+    return os.fsencode(key).decode("utf-8", "backslashreplace")
+
+
+def standing(directory: str) -> str:
+    """Return a directory, or the nearest above it that is there; empty where none is."""
+    if len(directory) > _LONGEST:
+        return ""
+    while not os.path.isdir(directory):
+        above = os.path.dirname(directory)
+        if above in ("", directory):
+            return ""
+        directory = above
+    return directory
 
 
 def space_slug(key: str | None) -> str:

@@ -101,7 +101,7 @@ def read(home: str, name: str) -> Event | None:
                 f"The event {name} cannot be read for now: {error.strerror}.", mend="call again"
             ) from error
         _set_aside(folder, name, f"cannot be read: {error.strerror}")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         _set_aside(folder, name, f"is no event: {type(error).__name__}")
     return None
 
@@ -290,7 +290,7 @@ def _event(fields: object) -> Event:
         raise ValueError("a field of another type")
     if fields["kind"] not in KINDS:
         raise ValueError("another kind")
-    return Event(**fields)
+    return Event(**(fields | {"at": float(fields["at"])}))
 
 
 def _set_aside(folder: str, name: str, reason: str) -> None:

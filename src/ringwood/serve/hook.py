@@ -20,8 +20,8 @@ import time
 
 from ringwood import home as homes
 from ringwood.capture import consent, spool
-from ringwood.capture.exchange import Event, admit
-from ringwood.capture.space import space_key
+from ringwood.capture.exchange import Event, admit, conversation
+from ringwood.capture.space import space_key, standing
 from ringwood.errors import RingwoodError
 from ringwood.hosts import claude_code, codex, notice
 from ringwood.hosts.trivial import is_trivial
@@ -128,7 +128,7 @@ class _Turn:
         self._home = home
         self._told = told
         self._until = began + ANSWER_S
-        self._directory = told.directory if os.path.isdir(told.directory) else ""
+        self._directory = standing(told.directory)
 
     def answer(self) -> bytes:
         """Act upon the event."""
@@ -179,7 +179,7 @@ class _Turn:
 
     @property
     def _session(self) -> str:
-        return f"{self._told.host}:{self._told.session}"
+        return conversation(self._told.host, self._told.session)
 
     def _capture(self, kind: str) -> Event | None:
         """Write down what was said, unless the person wants none of it kept; return it clean."""

@@ -78,6 +78,11 @@ def store_exchanges(
         except StorageError as error:
             _log.warning("an exchange was not stored yet: %s", error.message)
             total += TakenIn(failed=(error.message,))
+        except Exception as error:  # noqa: BLE001 - one that cannot be stored must not stop all later ones
+            told = f"an exchange of {exchange.host} is beyond us: {type(error).__name__}"
+            _log.error("%s", told)  # without its words
+            _log.debug("where it failed", exc_info=error)
+            total += TakenIn(failed=(told,))
     return total
 
 

@@ -26,7 +26,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ringwood.capture.consent import is_paused
-from ringwood.capture.exchange import admit
+from ringwood.capture.exchange import admit, conversation
 from ringwood.capture.spool import append
 from ringwood.errors import NoHomeError, RingwoodError, StorageError
 from ringwood.hosts.trivial import is_trivial
@@ -105,6 +105,8 @@ class Child:
         except (ValueError, KeyError, TypeError, RecursionError):
             _log.warning("a line that is no request was passed over")
             return
+        if not isinstance(method, str):
+            method = ""  # what can be no key: it is answered like any other unknown one
         if method in _AT_ONCE:
             self._answer(number, _AT_ONCE[method], params)
         elif method in _IN_A_THREAD:
@@ -167,7 +169,8 @@ class Child:
         # Only now: the frame comes with numpy, which costs more than the greeting may.
         from ringwood.recall.frame import render  # noqa: PLC0415
 
-        query, session = _text(params, "query"), f"{HOST}:{_text(params, 'session')}"
+        query = _text(params, "query")
+        session = conversation(HOST, _text(params, "session"))
         latest = time.monotonic() + float(params["deadline_ms"]) / 1000 - MARGIN_S
         if is_trivial(query):
             return {"block": ""}
@@ -184,7 +187,7 @@ class Child:
         return {"block": render(answer.hits, secrets.token_hex(8))}
 
     def _compacted(self, params: Params) -> Result:
-        self._memory.result().compacted(f"{HOST}:{_text(params, 'session')}")
+        self._memory.result().compacted(conversation(HOST, _text(params, "session")))
         return {}
 
     def _tool(self, params: Params) -> Result:

@@ -1,0 +1,71 @@
+"""Exchanges that no well-meaning host sends: each is stored, or stays alone with its trouble."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ringwood.capture import spool
+from ringwood.capture.exchange import Event, admit
+from ringwood.memory import Memory
+
+
+def say(home: str, kind: str, text: str = "", *, sequence: str = "1", session: str = "s") -> None:
+    """Capture one event, as a hook does."""
+    event = admit(
+        host="claude-code",
+        session=session,
+        sequence=sequence,
+        kind=kind,
+        text=text,
+        at=time.time(),
+        directory="",
+    )
+    assert event is not None
+    spool.append(home, event)
+
+
+def test_ids_of_which_one_reads_like_another_stay_two_exchanges(words: Memory) -> None:
+    say(words.home, "person", "Apples are stored in the cellar.", session="a:b", sequence="c")
+    say(words.home, "person", "Pears hang in the north garden.", session="a", sequence="b:c")
+
+    taken = words.take_in(everything=True)
+
+    assert len(set(taken.documents)) == 2
+
+
+@pytest.mark.parametrize("odd", ["half \ud800", "nul \0", "a\nb/../c", "x" * 10_000])
+def test_any_id_of_a_host_can_be_stored_and_forgotten(words: Memory, odd: str) -> None:
+    say(words.home, "person", "Apples are stored in the cellar.", session=odd, sequence=odd)
+    say(words.home, "person", "Pears hang in the north garden.")
+
+    taken = words.take_in(everything=True)
+
+    assert (len(taken.documents), taken.failed, taken.waiting) == (2, (), 0)
+    [source] = [each.source for each in words.recent() if "Apples" in each.title]
+    assert words.forget(source=source).documents == 1
+
+
+def test_an_exchange_that_cannot_be_stored_keeps_no_other_out(words: Memory) -> None:
+    broken = Event(
+        host="claude-code", session="half \ud800", sequence="1", kind="person", text="Lost?", at=0.0
+    )  # as no way in lets it through
+    spool.append(words.home, broken)
+    say(words.home, "person", "Pears hang in the north garden.")
+
+    taken = words.take_in(everything=True)
+
+    assert len(taken.documents) == 1
+    assert [("claude-code" in told, "Lost" in told) for told in taken.failed] == [(True, False)]
+    assert taken.waiting == 1
+
+
+def test_a_time_beyond_all_numbers_is_set_aside(words: Memory) -> None:
+    name = spool.append(
+        words.home,
+        Event(host="h", session="s", sequence="1", kind="end", text="", at=10**400),
+    )
+
+    assert words.take_in().waiting == 0
+    assert [each for each, _ in spool.set_aside(words.home)] == [name]
