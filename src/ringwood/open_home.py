@@ -55,6 +55,8 @@ class OpenHome:
         self._chosen: Choice | None = None
         self.sessions = Sessions(str(Path(home) / homes.SESSIONS_FOLDER))
         """What conversations hold already."""
+        self.stored: set[tuple[str, ...]] = set()
+        """Exchanges that are stored as they are and may go on, by their files in the spool."""
         self._begin()
         _live.add(self)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ringwood.capture import spool
+from ringwood.capture.buffer import CaptureOptions
 from ringwood.capture.exchange import admit
 from ringwood.memory import Memory
+from ringwood.write.exchanges import TakenIn
 
 ANSWER = "Because the broker acknowledged a job before it wrote it to the disk."
 
@@ -49,6 +52,19 @@ def test_what_may_go_on_waits_in_the_spool(words: Memory) -> None:
     assert (taken.documents, taken.waiting) == ((), 1)
     assert len(words.take_in(everything=True).documents) == 1
     assert spool.waiting(words.home) == []
+
+
+def test_what_is_stored_and_may_go_on_is_not_stored_at_every_look(words: Memory) -> None:
+    words.config = replace(words.config, capture=CaptureOptions(idle_s=0.0))
+    say(words.home, "person", "Why did we leave the broker?")
+    say(words.home, "assistant", ANSWER)
+    assert len(words.take_in().documents) == 1
+    assert words.take_in() == TakenIn(waiting=2)
+    say(words.home, "assistant", "And it needed a second machine.")
+    assert len(words.take_in().documents) == 1
+    say(words.home, "end")
+    assert words.take_in().existing == 1
+    assert words.take_in() == TakenIn()
 
 
 def test_an_exchange_told_again_adds_nothing(words: Memory) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import takewhile
 from math import inf
 from pathlib import Path
@@ -169,11 +170,15 @@ class Keeping(Opened):
         """Store the captured exchanges that are due, and say what became of them.
 
         Nothing is lost and nothing doubled when this is killed at any point, called twice or by two
-        processes at once: an exchange leaves the spool when it is over and stored.
+        processes at once: an exchange leaves the spool when it is over and stored. One that is
+        stored and may go on stays there, and is not stored again before it does.
 
         Args:
             everything: also those that may go on, as if they were over.
             within_s: begin with no further one after so many seconds.
+
+        Raises:
+            StorageError: when the spool cannot be read or emptied, or no home can be made.
         """
         if not spool.waiting(self.home):
             return TakenIn()
@@ -185,11 +190,18 @@ class Keeping(Opened):
             events = ((name, event) for name, event in read if event is not None)
             now, options = datetime.now(UTC), self.config.capture
             exchanges = assemble(events, now, options)
-            due = (each for each in exchanges if everything or is_due(each, now, options))
+            stored = self._opened.stored
+            due = [
+                each
+                for each in exchanges
+                if everything or (is_due(each, now, options) and each.names not in stored)
+            ]
             until = monotonic() + within_s
             taken = self.store_exchanges(takewhile(lambda _: monotonic() < until, due))
-            over = (each for each in taken.done if each.closed or everything)
+            over = [each for each in taken.done if each.closed or everything]
             spool.remove(self.home, [name for each in over for name in each.names])
+            there = {each.names for each in exchanges if not each.closed}
+            self._opened.stored = there & (stored | {each.names for each in taken.done})
             return replace(taken, waiting=len(spool.waiting(self.home)))
 
     def store_exchanges(
@@ -205,7 +217,8 @@ class Keeping(Opened):
         engine = self._opened.engine(create=True)
         intake = replace(self._opened.intake(), dry_run=dry_run, again=again)
         self._opened.write_uses()
-        taken = store_exchanges(engine, exchanges, intake, self._opened.recalled)
+        # Read once for all of a space: unpacking the log costs more than storing an exchange.
+        taken = store_exchanges(engine, exchanges, intake, cache(self._opened.recalled))
         self._opened.wake()
         return taken
 
