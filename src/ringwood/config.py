@@ -32,6 +32,7 @@ from ringwood.recall.pipeline import RecallOptions
 from ringwood.recall.priors import PriorOptions
 from ringwood.recall.spread import SpreadOptions
 from ringwood.upkeep.dream import DreamOptions
+from ringwood.upkeep.reindex import ReindexOptions
 from ringwood.write.link import LinkOptions
 from ringwood.write.mirror import MirrorOptions
 from ringwood.write.notes import NoteOptions
@@ -74,6 +75,8 @@ class Config:
     """Ages and places of the tiers."""
     dream: DreamOptions = field(default_factory=DreamOptions)
     """How far a dream goes unasked."""
+    reindex: ReindexOptions = field(default_factory=ReindexOptions)
+    """How gently a home is filled anew."""
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
     """How widely recall looks."""
     fusion: Weights = field(default_factory=Weights)

@@ -19,17 +19,19 @@ from threading import Lock, RLock
 from ringwood import home as homes
 from ringwood.config import Config, credential
 from ringwood.embed.base import Embedder
-from ringwood.embed.choose import Choice, Remembered, choose
+from ringwood.embed.choose import Choice, Remembered, choose, choose_next
 from ringwood.embed.lease import EmbeddingLease
 from ringwood.embed.meaning import Meaning
 from ringwood.embed.open import open_embedder
-from ringwood.engine.base import Engine, Reader
+from ringwood.engine.base import Engine
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import StorageError, UsageError
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
+from ringwood.upkeep.reindex import Reindex
 from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
+from ringwood.write.remembered import remember, remembered, wanted
 from ringwood.write.worker import Task, Worker
 
 _log = logging.getLogger(__name__)
@@ -53,6 +55,8 @@ class OpenHome:
         self._closed = False
         self._engine: Engine | None = None
         self._chosen: Choice | None = None
+        self._left: list[Embedder] = []  # opened for a choice that holds no more
+        self._under_way: Reindex | None = None
         self.sessions = Sessions(str(Path(home) / homes.SESSIONS_FOLDER))
         """What conversations hold already."""
         self.stored: set[tuple[str, ...]] = set()
@@ -101,17 +105,62 @@ class OpenHome:
     def choice(self) -> Choice:
         """Return the embedder and how meanings are compared. Asks no server.
 
-        Decided once, but for an embedder on a server: until the home knows it, any process may be
-        the one that meets it.
+        Decided anew when the home went over to another embedder, in whichever process; and, for an
+        embedder on a server, until the home knows it: any process may be the one that meets it.
         """
         with self._lock:
             chosen = self._chosen
-            if chosen is None:
-                chosen = self._choose(self._asked_embedder or self._config.embed.embedder)
+            if self._closed and chosen is not None:
+                return chosen  # of the worker, which is on its way out
+            with self.engine().reading() as reader:
+                known = remembered(reader)
+            if chosen is None or not _holds(chosen, known):
+                self._leave(chosen)
+                chosen = self._choose(self.asked, known)
             elif chosen.unsettled is not None:
-                chosen = replace(self._choose(chosen.unsettled), owned=chosen.owned)
+                chosen = replace(self._choose(chosen.unsettled, known), owned=chosen.owned)
             self._chosen = chosen
             return chosen
+
+    @property
+    def asked(self) -> str | Embedder | None:
+        """The embedder that a caller or a setting names; None: what the home was filled with."""
+        return self._asked_embedder or self._config.embed.embedder
+
+    def open_next(self, asked: str | Embedder) -> Choice:
+        """Open an embedder that the home is to go over to; the caller closes what is owned.
+
+        Raises:
+            UsageError: when there is no embedder of this name.
+            EmbedderError: when it is not to be had, or its server does not answer well.
+        """
+        with self.engine().reading() as reader:
+            known = [each for each in (wanted(reader), remembered(reader)) if each is not None]
+        calibrated = self._config.embed.calibration
+        return choose_next(asked, known, calibrated=calibrated, opener=self.embedder_named)
+
+    def take_over(self, asked: str | Embedder, opened: Choice) -> None:
+        """Go by an embedder that the home went over to here, and close it when the time comes."""
+        with self._lock:
+            self._leave(self._chosen)
+            self._asked_embedder, self._chosen = asked, opened
+
+    @property
+    def under_way(self) -> Reindex | None:
+        """The reindex that is done in the background here, a step at a time."""
+        return self._under_way
+
+    @under_way.setter
+    def under_way(self, reindex: Reindex | None) -> None:
+        with self._lock:
+            if self._under_way is not None:
+                self._leave(self._under_way.target)
+            self._under_way = reindex
+
+    def _leave(self, choice: Choice | None) -> None:
+        """Let a choice go. Its embedder is closed at the end: others may be in a call of it."""
+        if choice is not None and choice.owned is not None:
+            self._left.append(choice.owned)
 
     def meaning(self) -> Meaning | None:
         """Return how meanings are compared; an embedder on a server is asked first who it is.
@@ -126,16 +175,14 @@ class OpenHome:
             return choice.meaning
         choice.unsettled.meet()
         with self.engine().reading() as reader:
-            filled = _remembered(reader) is not None
+            filled = remembered(reader) is not None
         if filled:
             self._remember(self.choice().remembered)
         return self.choice().meaning
 
-    def _choose(self, asked: str | Embedder | None) -> Choice:
-        with self.engine().reading() as reader:
-            remembered = _remembered(reader)
+    def _choose(self, asked: str | Embedder | None, known: Remembered | None) -> Choice:
         calibrated = self._config.embed.calibration
-        return choose(asked, remembered, calibrated=calibrated, opener=self.embedder_named)
+        return choose(asked, known, calibrated=calibrated, opener=self.embedder_named)
 
     def embedder_named(self, name: str) -> Embedder | None:
         """Make an embedder by its name, with this home's settings and keys; None for `words`.
@@ -156,14 +203,12 @@ class OpenHome:
         """Write down which embedder the home's vectors are of, unless it is there already."""
         engine = self.engine()
         with engine.reading() as reader:
-            news = _is_news(chosen, _remembered(reader))
+            news = _is_news(chosen, remembered(reader))
         if not news:
             return
         with engine.writing() as writer, engine.reading() as reader:
-            if _is_news(chosen, _remembered(reader)):
-                writer.set_meta("embedder", chosen.name)
-                writer.set_meta("embedder_identity", chosen.identity)
-                writer.set_meta("embedder_record", chosen.record)
+            if _is_news(chosen, remembered(reader)):
+                remember(writer, chosen)
 
     def erasure(self, *, dry_run: bool = False) -> Erasure:
         """Say where and how texts are forgotten."""
@@ -197,8 +242,12 @@ class OpenHome:
                     worker=self._config.worker,
                     before=self.write_uses,
                 )
-                self._worker = Worker(task, EmbeddingLease(Path(self._home) / homes.EMBEDDING_LOCK))
+                self._worker = Worker(task, self.lease())
             self._worker.wake()
+
+    def lease(self) -> EmbeddingLease:
+        """Return a new contender for the right to embed in this home."""
+        return EmbeddingLease(Path(self._home) / homes.EMBEDDING_LOCK)
 
     def wait(self, timeout_s: float, on_tick: Callable[[int], None] = lambda done: None) -> bool:
         """Wait for the worker; False when time ran out or something is to be tried again."""
@@ -266,11 +315,13 @@ class OpenHome:
         finally:
             with self._lock:
                 self._closed = True
-                worker, choice, engine = self._worker, self._chosen, self._engine
+                worker, engine = self._worker, self._engine
+                self._leave(self._chosen)
+                self.under_way = None
             if worker is not None:
                 worker.stop()
-            if choice is not None and choice.owned is not None:
-                choice.owned.close()  # a batch under way ends at once
+            while self._left:
+                self._left.pop().close()  # a batch under way ends at once
             if worker is not None:
                 worker.join(_JOIN_S)
             if engine is not None:
@@ -282,13 +333,14 @@ class OpenHome:
         self._begin()
 
 
-def _remembered(reader: Reader) -> Remembered | None:
-    """Read what the home was filled with."""
-    name = reader.meta("embedder")
-    if name is None:
-        return None
-    identity, record = reader.meta("embedder_identity"), reader.meta("embedder_record")
-    return Remembered(name, identity or "", record or "")
+def _holds(choice: Choice, known: Remembered | None) -> bool:
+    """Say whether a choice still fits what the home is filled with.
+
+    One whose server nobody had met when it was made holds as long as the home keeps the name.
+    """
+    if known is None or known.accepts(choice.remembered):
+        return True
+    return choice.unsettled is not None and choice.remembered.name == known.name
 
 
 def _is_news(chosen: Remembered, known: Remembered | None) -> bool:

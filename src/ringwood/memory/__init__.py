@@ -5,12 +5,13 @@ from __future__ import annotations
 from ringwood.memory.asking import Asking
 from ringwood.memory.keeping import Keeping
 from ringwood.memory.looking import Looking, Stats
+from ringwood.memory.reindexing import Reindexing
 from ringwood.memory.tending import Tending
 
 __all__ = ["Memory", "Stats"]
 
 
-class Memory(Keeping, Asking, Looking, Tending):
+class Memory(Keeping, Asking, Looking, Tending, Reindexing):
     """A person's memory in one home. Safe from several threads; a context manager.
 
     Opening costs nothing and makes nothing: storing makes the home, reading one that is not there

@@ -113,6 +113,10 @@ class Asking(Opened):
         engine, choice, forgets = self._opened.engine(), self._opened.choice(), self._opened.forgets
         options = replace(self.config.recall, budget=budget or self.config.budget)
         answer = recall(engine, choice.meaning, request, options)
+        now = self._opened.choice()
+        if now.remembered != choice.remembered:
+            # The home went over to another embedder meanwhile: what it had may be gone already.
+            choice, answer = now, recall(engine, now.meaning, request, options)
         answer = replace(answer, notes=(*choice.notes, *answer.notes))
         self._opened.keep(Use(answer, request.now, counted=counted), forgets=forgets)
         self._opened.wake()

@@ -17,6 +17,7 @@ from ringwood.errors import UsageError
 from ringwood.names import GLOBAL
 from ringwood.open_home import OpenHome
 from ringwood.recall import browse
+from ringwood.types import TIERS, Tier
 
 
 class Opened:
@@ -101,6 +102,11 @@ class Opened:
             return space_slug(key)
         with self._opened.engine().reading() as reader:
             return reader.space_of_key(key) or free_name(space_slug(key), reader.spaces())
+
+    @property
+    def _embedded_tiers(self) -> tuple[Tier, ...]:
+        """Tiers whose nodes have vectors."""
+        return tuple(t for t in TIERS if t != "cold" or not self.config.tiers.drop_cold_vectors)
 
     def _writing_space(self) -> str:
         """Return the space to write to, registered under its key."""

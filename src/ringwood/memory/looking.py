@@ -13,6 +13,7 @@ from ringwood.names import GLOBAL
 from ringwood.recall import browse
 from ringwood.recall.browse import NodeView, Reach, TreeLine
 from ringwood.types import Document
+from ringwood.write.remembered import wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Stats:
     """Captured events that cannot be read, each with its reason."""
     paused: bool
     """Whether capture is paused everywhere."""
+    wanted: str | None = None
+    """The embedder that is being filled in (`ringwood reindex`); None: no other."""
 
 
 class Looking(Opened):
@@ -79,7 +82,8 @@ class Looking(Opened):
         """Count what there is, and say what is degraded."""
         choice = self._opened.choice()
         with self._opened.engine().reading() as reader:
-            totals = reader.totals()
+            totals = reader.totals(choice.remembered.identity or None)
+            coming = wanted(reader)
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
         return Stats(
@@ -94,4 +98,5 @@ class Looking(Opened):
             spooled=len(spool.waiting(self.home)),
             set_aside=tuple(spool.set_aside(self.home)),
             paused=is_paused_everywhere(self.home),
+            wanted=None if coming is None else coming.name,
         )
