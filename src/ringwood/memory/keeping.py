@@ -68,7 +68,8 @@ class Keeping(Opened):
             actor: who wrote it; front ends set it, callers need not.
 
         Raises:
-            UsageError: when the text is empty or a number is out of range.
+            UsageError: when the text is empty, a number is out of range, or another document has
+                the source key.
             AddressError: when nothing has the address to replace.
             StorageError: when the disk refuses; then nothing was stored.
         """
@@ -232,11 +233,10 @@ class Keeping(Opened):
         """Count the nodes that have no vector yet; 0 where words are all."""
         if not homes.exists(self.home) or not self._opened.choice().embeds:
             return 0
+        identity = self._opened.choice().remembered.identity
         with self._opened.engine().reading() as reader:
-            tiers = dict(reader.totals().tiers)
-        if self.config.tiers.drop_cold_vectors:
-            tiers.pop("cold", None)
-        return sum(tier.nodes - tier.vectors for tier in tiers.values())
+            there = reader.coverage(identity, tiers=self._embedded_tiers)
+        return there.nodes - there.vectors
 
     def forget(
         self,

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ringwood.engine.base import Reader
-from ringwood.errors import AddressError
+from ringwood.errors import AddressError, UsageError
 from ringwood.parse.blocks import parse_blocks
 from ringwood.parse.tree import ParsedDocument, parse_document, parse_exchange
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
-from ringwood.types import Document, Node, Span
+from ringwood.types import Document, Node, Span, address_of
 from ringwood.write.draft import Draft, Ingested, Intake, Prepared, sha256_of
 from ringwood.write.tombstones import source_hash, text_hash
 
@@ -120,11 +120,24 @@ def _tree(draft: Draft, text: str, intake: Intake) -> ParsedDocument:
 
 
 def _stored_before(reader: Reader, draft: Draft, digest: str) -> Document | None:
-    """Find the document that a draft continues: named, or under its source, or with its text."""
+    """Find the document that a draft continues: named, or under its source, or with its text.
+
+    Raises:
+        UsageError: when it is named, and another one has its source key.
+    """
+    under_key = None
+    if draft.source is not None:
+        under_key = reader.document_by_source(draft.space, draft.source)
     if draft.replaces is not None:
+        if under_key is not None and under_key.id != draft.replaces:
+            raise UsageError(
+                f"Another document, {address_of(draft.space, under_key.path)}, has the source key"
+                f" {draft.source}.",
+                mend="leave --source out: what is replaced keeps its own",
+            )
         return reader.document(draft.replaces)
     if draft.source is not None:
-        return reader.document_by_source(draft.space, draft.source)
+        return under_key
     return reader.document_by_hash(draft.space, digest)
 
 
