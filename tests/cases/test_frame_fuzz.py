@@ -66,7 +66,7 @@ def _named(pattern: str) -> str:
     return "".join(c for c in map(chr, range(0x80, 0x2_0000)) if matches(unicodedata.name(c, "")))
 
 
-ALIKE = {
+ALIKE: dict[str, list[str]] = {
     plain: [
         each["c"] for each in confusables.confusables_data.get(plain, ()) if len(each["c"]) == 1
     ]

@@ -47,7 +47,7 @@ def folders(tmp_path: Path) -> dict[str, Path]:
 
 
 def ways_in(folders: Mapping[str, Path], tmp_path: Path) -> dict[str, list[Path]]:
-    """Return for each space every folder that leads to it: itself, a link, one below, a worktree."""
+    """Return for each space the folders that lead to it: itself, a link, a detour, a worktree."""
     ways = {
         name: [folder, tmp_path / f"link-{at}"] for at, (name, folder) in enumerate(folders.items())
     }
