@@ -46,6 +46,8 @@ class Behaviour:
     """Texts of one request that are too many."""
     max_chars: int = 1_000_000
     """Characters of one text that are too many."""
+    lists: bool = True
+    """Whether Ollama's list of models is served."""
     refused: str = ""
     """A text that holds this ends in status 500."""
     retry_after: str = ""
@@ -82,7 +84,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer Ollama's list of models."""
         self.behaviour.requests.append({"path": self.path})
-        if not self._misbehaves([]):
+        if not self.behaviour.lists:
+            self._send(404, {"error": "not found"})
+        elif not self._misbehaves([]):
             listed = [{"name": "fake:latest", "model": "fake:latest", "digest": DIGEST}]
             self._send(200, {"models": listed})
 

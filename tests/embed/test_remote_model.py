@@ -99,6 +99,12 @@ def test_ollamas_own_digest_is_in_the_identity(place: Place) -> None:
     assert place.embedder("ollama:fake").identity == f"ollama/fake@{DIGEST[7:19]}/64/none/server"
 
 
+def test_where_ollama_does_not_list_its_models_vectors_tell_them_apart(place: Place) -> None:
+    place.behaviour.lists = False
+
+    assert "fake@probes-" in place.embedder("ollama:fake").identity
+
+
 def test_a_known_model_is_asked_three_texts_once_and_then_believed(
     place: Place, record: Record
 ) -> None:

@@ -32,12 +32,13 @@ class Ollama:
         """
         try:
             told = self._client.ask("GET", "/api/tags", deadline=deadline)
+            models = _list(told, "models")
         except Failure as failure:
             if failure.again:
                 raise
             return ""
         wanted = self.model if ":" in self.model.rpartition("/")[2] else f"{self.model}:latest"
-        for each in _list(told, "models"):
+        for each in models:
             if isinstance(each, dict) and wanted in (each.get("name"), each.get("model")):
                 return str(each.get("digest", "")).removeprefix("sha256:")[:12]
         return ""
