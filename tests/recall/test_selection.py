@@ -30,24 +30,29 @@ def test_the_floor_judges_evidence_and_not_the_score() -> None:
 
 
 def test_words_alone_are_judged_by_their_share() -> None:
-    assert evidence(0.4, None, FloorOptions()) == 0.4
-    assert evidence(0.1, -1.0, FloorOptions()) == 0.1
+    assert evidence(0.4, None, 0.15) == 0.4
+    assert evidence(0.1, -1.0, 0.15) == 0.1
 
 
 def test_a_cosine_counts_from_where_it_begins_to_mean_something() -> None:
-    options = FloorOptions(cosine_zero=0.4)
-
-    assert evidence(0.0, 0.4, options) == 0.0
-    assert evidence(0.0, 0.7, options) == pytest.approx(0.5)
-    assert evidence(0.0, 1.0, options) == 1.0
-    assert evidence(0.6, 0.7, options) == 0.6
+    assert evidence(0.0, 0.4, 0.4) == 0.0
+    assert evidence(0.0, 0.7, 0.4) == pytest.approx(0.5)
+    assert evidence(0.0, 1.0, 0.4) == 1.0
+    assert evidence(0.6, 0.7, 0.4) == 0.6
 
 
-def test_between_two_scripts_a_cosine_counts_from_lower() -> None:
-    options = FloorOptions(cosine_zero=0.4, cosine_zero_across=0.2)
+def test_a_small_space_asks_for_more_likeness_within_a_script_than_across() -> None:
+    options = FloorOptions()
 
-    assert evidence(0.0, 0.4, options) == 0.0
-    assert evidence(0.0, 0.4, options, across=True) == pytest.approx(0.25)
+    within, across = (options.zero(settled=False, across=each) for each in (False, True))
+
+    assert within > across > options.zero(settled=True, across=False)
+
+
+def test_in_a_space_with_means_of_its_own_scripts_make_no_difference() -> None:
+    options = FloorOptions()
+
+    assert options.zero(settled=True, across=True) == options.zero(settled=True, across=False)
 
 
 def test_the_worse_of_two_near_duplicates_is_dropped() -> None:

@@ -24,6 +24,8 @@ class Meaning:
     """Subtracted before comparing."""
     anchors: Anchors
     """Map of centred cosines to 0..1."""
+    settled: bool = False
+    """Whether means are a space's own: what all of its texts share counts for nothing then."""
 
     @classmethod
     def of(cls, embedder: Embedder, *, calibrated: bool = True) -> Meaning:
@@ -32,16 +34,34 @@ class Meaning:
             return cls(embedder, UNCENTRED, OFF)
         return cls(embedder, embedder.means, embedder.anchors)
 
-    def on(self, own: Mapping[str, FloatVector]) -> Meaning:
-        """Compare with means of a space's own, where it has some.
+    def on(
+        self, own: Mapping[str, FloatVector], backgrounds: Sequence[tuple[float, float]] = ()
+    ) -> Meaning:
+        """Compare with means and a background of a space's own, where it has some.
+
+        What the space is about is common to all scripts of a multilingual model: scripts without
+        a mean of their own take the embedder's, moved as far as the others are. A Chinese question
+        to a hundred English paragraphs found its answer first .81 of the time like this, .77 with
+        the embedder's mean, .81 with a mean of Chinese paragraphs (bench/results/meaning.md).
 
         Args:
-            own: float32[d] per script; the others keep the embedder's.
+            own: float32[d] per script.
+            backgrounds: median and 99.9th percentile of centred cosines of unrelated nodes, for
+                each script that has them; their averages take the place of the embedder's.
         """
         if not own or self.means is UNCENTRED:
             return self
-        by_script = self.means.by_script | dict(own)
-        return replace(self, means=Means(version_of(by_script), by_script))
+        given = self.means.by_script
+        known = {script: given.get(script, given.get("")) for script in own}
+        moved = [own[script] - mean for script, mean in known.items() if mean is not None]
+        shift = np.mean(moved, axis=0, dtype=np.float32) if moved else np.float32(0)
+        by_script = {script: mean + shift for script, mean in given.items()} | dict(own)
+        anchors = self.anchors
+        if backgrounds:
+            median, p999 = np.mean(backgrounds, axis=0).tolist()
+            anchors = replace(anchors, background_median=median, background_p999=p999)
+        means = Means(version_of(by_script), by_script)
+        return replace(self, means=means, anchors=anchors, settled=True)
 
     @property
     def identity(self) -> str:

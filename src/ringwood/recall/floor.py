@@ -22,18 +22,28 @@ class FloorOptions:
     """For a recall that somebody asked for: a stray hit costs a glance."""
     injected: float = 0.50
     """For what goes into a prompt unasked: a stray hit costs attention and trust."""
-    cosine_zero: float = 0.35
-    """Calibrated cosine that is no evidence yet, 0..1: among hundreds of nodes the best that has
-    nothing to do with a question reaches it. For this and both floors: bench/results/floor.md."""
+    cosine_zero: float = 0.15
+    """Calibrated cosine that is no evidence yet, 0..1, in a space with means of its own. For this,
+    the next two and both floors: bench/results/floor.md."""
+    cosine_zero_small: float = 0.35
+    """The same in a space that is too small for means of its own, where what all of its texts share
+    makes a question about that subject look like an answer."""
+    cosine_zero_small_across: float = 0.25
+    """The same there between a question and a node of another script, whose cosines lie lower."""
 
-    cosine_zero_across: float = 0.25
-    """The same between a question and a node of another script, whose cosines lie lower and who
-    have no words in common."""
+    def zero(self, *, settled: bool, across: bool) -> float:
+        """Return the cosine that is no evidence yet.
+
+        Args:
+            settled: the space has means of its own.
+            across: the question and the node are of different scripts.
+        """
+        if settled:
+            return self.cosine_zero
+        return self.cosine_zero_small_across if across else self.cosine_zero_small
 
 
-def evidence(
-    share: float, cosine: float | None, options: FloorOptions, *, across: bool = False
-) -> float:
+def evidence(share: float, cosine: float | None, zero: float) -> float:
     """Return the stronger of the two kinds of evidence, 0..1. By words alone the share decides.
 
     The cosine is counted from a zero of its own up, so that one floor means the same for both.
@@ -41,10 +51,8 @@ def evidence(
     Args:
         share: of the query's idf mass, 0..1.
         cosine: calibrated, 0..1; None without a vector.
-        options: where the cosine begins to say something.
-        across: the question and the node are of different scripts.
+        zero: calibrated cosine from which on it says something; below 1.
     """
-    zero = options.cosine_zero_across if across else options.cosine_zero
     return max(share, min(1.0, ((cosine or 0.0) - zero) / (1.0 - zero)))
 
 

@@ -31,7 +31,7 @@ from ringwood.recall.ledger import Candidate, best_first, standing
 from ringwood.recall.past import NOTE as PAST_NOTE
 from ringwood.recall.past import Past
 from ringwood.recall.priors import PriorOptions
-from ringwood.recall.scoring import ScoreOptions, score
+from ringwood.recall.scoring import Scale, ScoreOptions, score
 from ringwood.recall.session import Known, leave_out_known
 from ringwood.recall.spread import SpreadOptions
 from ringwood.text.terms import dominant_script, query_terms
@@ -115,7 +115,7 @@ def recall(
         candidates = score(
             then,
             gathered,
-            _calibrated(meaning),
+            _scales(meanings),
             request.as_of or request.now,
             ScoreOptions(
                 options.fusion,
@@ -172,7 +172,10 @@ def _meanings(reader: Reader, meaning: Meaning | None, spaces: Sequence[str]) ->
         return {}
     own = {space: reader.means(meaning.identity, space) for space in spaces}
     return {
-        space: meaning.on({script: each.mean for script, each in means.items()})
+        space: meaning.on(
+            {script: each.mean for script, each in means.items()},
+            [each.background for each in means.values() if each.background is not None],
+        )
         for space, means in own.items()
     }
 
@@ -195,10 +198,15 @@ def _query_vectors(
     }
 
 
-def _calibrated(meaning: Meaning | None) -> Callable[[Cosine], float]:
-    if meaning is None:
-        return lambda cosine: cosine.raw
-    return lambda cosine: meaning.similarity(cosine.centred)
+def _scales(meanings: Mapping[str, Meaning]) -> dict[str, Scale]:
+    """Say for every space how its cosines are read."""
+
+    def reader_of(meaning: Meaning) -> Callable[[Cosine], float]:
+        return lambda cosine: meaning.similarity(cosine.centred)
+
+    return {
+        space: Scale(reader_of(meaning), meaning.settled) for space, meaning in meanings.items()
+    }
 
 
 def _not_yet(
@@ -232,7 +240,7 @@ def _similarity(
             scripts = [each.script for each in vectors.values()]
             centred |= dict(zip(vectors, meaning.centre(rows, scripts), strict=True))
     for meaning in meanings.values():
-        return meaning.among(centred)  # the anchors are the embedder's, in every space
+        return meaning.among(centred)  # from 0.88 on, all spaces read a cosine alike
     return lambda one, other: None
 
 

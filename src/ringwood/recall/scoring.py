@@ -33,10 +33,20 @@ class ScoreOptions:
     """Of the question."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How cosines of one space are read."""
+
+    similarity: Callable[[Cosine], float]
+    """Calibrates a cosine to 0..1."""
+    settled: bool = False
+    """Whether the space has means of its own."""
+
+
 def score(
     reader: NodeReader,
     gathered: Gathered,
-    similarity: Callable[[Cosine], float],
+    scales: Mapping[str, Scale],
     moment: datetime,
     options: ScoreOptions,
 ) -> list[Candidate]:
@@ -45,13 +55,13 @@ def score(
     Args:
         reader: the snapshot that the nodes came from.
         gathered: both rankings.
-        similarity: calibrates a cosine to 0..1.
+        scales: how cosines are read, by space; empty for words alone.
         moment: when ages are counted.
         options: weights.
     """
     nodes = reader.nodes(dict.fromkeys((*gathered.words, *gathered.vectors)))
     documents = reader.documents({node.document for node in nodes.values()})
-    direct = _measure(gathered, nodes, documents, similarity, options)
+    direct = _measure(gathered, nodes, documents, scales, options)
     reached = spread(
         {identity: signals.base for identity, signals in direct.items()},
         {identity: nodes[identity].parent for identity in direct},
@@ -73,7 +83,7 @@ def _measure(
     gathered: Gathered,
     nodes: Mapping[int, Node],
     documents: Mapping[int, Document],
-    similarity: Callable[[Cosine], float],
+    scales: Mapping[str, Scale],
     options: ScoreOptions,
 ) -> dict[int, Signals]:
     """Collect the signals of the direct hits."""
@@ -85,24 +95,22 @@ def _measure(
         if node.document not in documents:
             continue
         cosine = gathered.cosines.get(identity)
+        scale = scales.get(documents[node.document].space, Scale(lambda cosine: cosine.raw))
         signals = Signals(
-            cosine=None if cosine is None else similarity(cosine),
+            cosine=None if cosine is None else scale.similarity(cosine),
             cosine_raw=None if cosine is None else cosine.raw,
             lexical=lexical.get(identity, 0.0),
             rrf=ranks.get(identity, 0.0),
             share=gathered.word_scores.get(identity, nothing).share,
         )
         tier = documents[node.document].tier
+        across = bool(node.script) and node.script != options.script
+        zero = options.floor.zero(settled=scale.settled, across=across)
         measured[identity] = replace(
             signals,
             base=fsum(term.value for term in _base(signals, tier, options.fusion)),
             tier_weight=options.fusion.tier(tier),
-            evidence=evidence(
-                signals.share,
-                signals.cosine,
-                options.floor,
-                across=bool(node.script) and node.script != options.script,
-            ),
+            evidence=evidence(signals.share, signals.cosine, zero),
         )
     return measured
 
