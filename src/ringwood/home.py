@@ -4,13 +4,17 @@ A home is one directory:
 
     <home>/memory.db, memory-warm.db, memory-cold.db   the three tiers
     <home>/mirror/                                      Markdown for people and git
+    <home>/spool/                                       what was said and is not stored yet
+    <home>/sessions/                                    what a conversation was handed, by id
+    <home>/brief/                                       what a new session is told of a space
+    <home>/logs/                                        what went wrong while nobody looked
     <home>/config.toml                                  settings
     <home>/credentials.toml                             keys, for their owner's eyes only
-    <home>/sessions/                                    what a conversation was handed, by id
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
@@ -25,9 +29,9 @@ RESIDENT_LOCK = "resident.lock"
 RESIDENT_SOCKET = "resident.sock"
 LOG_FOLDER = "logs"
 BRIEF_FOLDER = "brief"
+SESSIONS_FOLDER = "sessions"
 
 _LONGEST_SOCKET = 100  # bytes of a path that every system's sockets take; the shortest limit is 104
-SESSIONS_FOLDER = "sessions"
 
 
 def locate(argument: str | None = None) -> str:
@@ -204,9 +208,31 @@ def drop_briefs(home: str) -> None:
         ) from error
 
 
+def session_path(home: str, session: str) -> str:
+    """Return the file that says what a conversation holds."""
+    return os.path.join(home, SESSIONS_FOLDER, f"{_digest(session)}.json")
+
+
+def note_session(home: str, session: str, nodes: list[int], since: float | None) -> None:
+    """Write down what a conversation holds.
+
+    Args:
+        home: a home that is there.
+        session: `host:session`.
+        nodes: ids of the nodes that it was handed.
+        since: when its host last compacted, in seconds since 1970; None: never.
+
+    Raises:
+        StorageError: when the disk refuses.
+    """
+    create_folder(os.path.join(home, SESSIONS_FOLDER))
+    content = {"session": session, "nodes": nodes, "since": since}
+    write_private(session_path(home, session), json.dumps(content), synced=False)
+
+
 def _digest(text: str) -> str:
     """Name a text of any length by 32 hex digits."""
     # Only where it is needed: the first message of a session, and a home with a very long path.
     from hashlib import blake2b  # noqa: PLC0415
 
-    return blake2b(os.fsencode(text), digest_size=16).hexdigest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -57,8 +57,6 @@ class OpenHome:
         self._chosen: Choice | None = None
         self._left: list[Embedder] = []  # opened for a choice that holds no more
         self._under_way: Reindex | None = None
-        self.sessions = Sessions(str(Path(home) / homes.SESSIONS_FOLDER))
-        """What conversations hold already."""
         self.stored: set[tuple[str, ...]] = set()
         """Exchanges that are stored as they are and may go on, by their files in the spool."""
         self._begin()
@@ -66,6 +64,8 @@ class OpenHome:
 
     def _begin(self) -> None:
         """Have no worker, nothing to write down, and locks that nobody holds."""
+        self.sessions = Sessions(self._home)
+        """What conversations hold already."""
         self._lock = RLock()  # of everything below but the log
         self._log_lock = Lock()  # held while uses are written, and while a text is forgotten
         self._worker: Worker | None = None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ringwood import home as homes
 from ringwood.memory import Memory
+from ringwood.recall.session import KEEP_DAYS, Sessions
 from ringwood.types import Recall
 
 PORT = "The staging database listens on port 8091 behind the bastion host."
@@ -61,6 +66,31 @@ def test_after_a_compaction_both_come_back(words: Memory) -> None:
     words.inject(QUESTION, session="codex:one")
     words.compacted("codex:one")
     assert PORT in texts(words.inject(QUESTION, session="codex:one"))
+
+
+def test_two_threads_of_one_conversation_lose_nothing(tmp_path: Path) -> None:
+    sessions = Sessions(str(tmp_path))
+
+    def note(first: int) -> None:
+        for number in range(first, 200, 4):
+            sessions.add("codex:one", [number])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(note, range(4)))
+    assert sessions.known("codex:one").nodes == frozenset(range(200))
+    assert Sessions(str(tmp_path)).known("codex:one").nodes == frozenset(range(200))
+
+
+def test_a_conversation_of_long_ago_is_not_kept_in_mind(tmp_path: Path) -> None:
+    Sessions(str(tmp_path)).add("codex:old", [1])
+    Sessions(str(tmp_path)).add("codex:new", [2])
+    old = Path(homes.session_path(str(tmp_path), "codex:old"))
+    long_ago = time.time() - (KEEP_DAYS + 1) * 86_400
+    os.utime(old, (long_ago, long_ago))
+    sessions = Sessions(str(tmp_path))
+    assert sessions.known("codex:new").nodes == {2}
+    assert sessions.known("codex:old").nodes == frozenset()
+    assert not old.exists()
 
 
 def test_a_restart_repeats_nothing(tmp_path: Path) -> None:

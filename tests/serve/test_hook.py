@@ -19,6 +19,7 @@ from tests.serve.schemas import output
 from ringwood import home as homes
 from ringwood.capture import consent, spool
 from ringwood.capture.exchange import Event
+from ringwood.memory import Memory
 from ringwood.names import POLICY
 from ringwood.serve import hook
 from ringwood.version import __version__
@@ -158,6 +159,31 @@ def test_a_session_starts_with_the_policy_and_what_was_kept_of_its_space(quiet: 
     assert answer(quiet, "SessionStart", source="resume") == f"{POLICY}\n\n<memory-recall …>"
     elsewhere = str(quiet.directory.parent)
     assert answer(quiet, "SessionStart", source="startup", cwd=elsewhere) == POLICY
+
+
+@pytest.mark.parametrize(
+    ("event", "payload"), [("PreCompact", {}), ("SessionStart", {"source": "compact"})]
+)
+def test_a_compaction_is_noted_where_no_resident_process_is_left(
+    event: str, payload: dict[str, Any], quiet: Host
+) -> None:
+    fact, question = "The staging database listens on port 8091.", "Which port has staging?"
+    session = "claude-code:session-1"
+    with Memory.open(quiet.home, embedder="words") as memory:
+        memory.store(fact)
+        assert memory.inject(question, session=session).hits
+    with Memory.open(quiet.home, embedder="words") as memory:
+        assert not memory.inject(question, session=session).hits
+
+    answer(quiet, event, **payload)
+
+    with Memory.open(quiet.home, embedder="words") as memory:
+        assert memory.inject(question, session=session).hits
+
+
+def test_a_compaction_makes_no_home(quiet: Host) -> None:
+    answer(quiet, "PreCompact")
+    assert not quiet.home.exists()
 
 
 def test_what_goes_wrong_is_logged_without_a_word_of_what_was_said(quiet: Host) -> None:

@@ -6,12 +6,11 @@ left out until the host compacts: then they are gone, and may be recalled again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -78,68 +77,67 @@ class Sessions:
     One small file each, ids and a time in it and no text. Safe from several threads.
     """
 
-    def __init__(self, folder: str) -> None:
-        """Name the folder; it is made when there is something to remember."""
-        self._folder = Path(folder)
+    def __init__(self, home: str) -> None:
+        """Name the home; its folder of sessions is made when there is something to remember."""
+        self._home = home
         self._lock = Lock()
         self._known: dict[str, Known] = {}
 
     def known(self, session: str) -> Known:
         """Say what a conversation holds."""
         with self._lock:
-            if session not in self._known:
-                self._known[session] = self._read(session)
-            return self._known[session]
+            return self._look_up(session)
 
     def add(self, session: str, nodes: Iterable[int]) -> None:
         """Note nodes that were injected."""
-        before = self.known(session)
-        self._put(Known(session, before.nodes | frozenset(nodes), before.since))
+        with self._lock:
+            before = self._look_up(session)
+            self._put(replace(before, nodes=before.nodes | frozenset(nodes)))
 
     def remove(self, session: str, nodes: Iterable[int]) -> None:
         """Note that nodes were not injected after all."""
-        before = self.known(session)
-        self._put(Known(session, before.nodes - frozenset(nodes), before.since))
+        with self._lock:
+            before = self._look_up(session)
+            self._put(replace(before, nodes=before.nodes - frozenset(nodes)))
 
     def compacted(self, session: str, now: datetime) -> None:
         """Note that the host dropped what the conversation held."""
-        self._put(Known(session, since=now))
+        with self._lock:
+            self._put(Known(session, since=now))
+
+    def _look_up(self, session: str) -> Known:
+        if not self._known:
+            self._prune()
+        if session not in self._known:
+            self._known[session] = self._read(session)
+        return self._known[session]
 
     def _put(self, known: Known) -> None:
+        self._known[known.session] = known
         since = None if known.since is None else known.since.timestamp()
-        content = {"session": known.session, "nodes": sorted(known.nodes), "since": since}
-        with self._lock:
-            self._known[known.session] = known
-            try:
-                homes.create_folder(str(self._folder))
-                file = str(self._file(known.session))
-                homes.write_private(file, json.dumps(content), synced=False)
-            except StorageError as error:  # no reason to withhold what was found
-                _log.info("what a conversation holds was not noted: %s", error.message)
+        try:
+            homes.note_session(self._home, known.session, sorted(known.nodes), since)
+        except StorageError as error:  # no reason to withhold what was found
+            _log.info("what a conversation holds was not noted: %s", error.message)
 
     def _read(self, session: str) -> Known:
-        self._prune()
         try:
-            content = json.loads(self._file(session).read_text("utf-8"))
+            content = json.loads(Path(homes.session_path(self._home, session)).read_text("utf-8"))
             since = content["since"]
             return Known(
                 session,
                 frozenset(int(node) for node in content["nodes"]),
                 None if since is None else datetime.fromtimestamp(since, UTC),
             )
-        except (OSError, ValueError, KeyError, TypeError):  # not there, or not ours to read
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):  # not there, or not ours
             return Known(session)
 
     def _prune(self) -> None:
         """Delete what belongs to conversations that ended long ago."""
         oldest = time.time() - KEEP_DAYS * _DAY_S
         try:
-            for file in self._folder.iterdir():
+            for file in Path(self._home, homes.SESSIONS_FOLDER).iterdir():
                 if file.stat().st_mtime < oldest:
                     file.unlink(missing_ok=True)
         except OSError:
             return  # no folder yet, or somebody else prunes it
-
-    def _file(self, session: str) -> Path:
-        digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
-        return self._folder / f"{digest[:32]}.json"

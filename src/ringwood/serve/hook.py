@@ -138,7 +138,7 @@ class _Turn:
     def start_session(self) -> str:
         """Have a resident process, and tell the session how to take what it will be told."""
         if self._told.source in ("compact", "clear"):
-            self._tell("compacted")
+            self._note_compaction()
         reply = self._ask({"do": "brief", "space": space_key(self._directory)}, begin=True)
         brief = self._kept_brief() if reply is None else reply.get("text")
         return f"{POLICY}\n\n{brief}" if brief else POLICY
@@ -167,8 +167,8 @@ class _Turn:
 
     def compact(self) -> str:
         """Note that the host drops what the conversation holds."""
-        self._tell("compacted")
         self._tell("flush")
+        self._note_compaction()
         return ""
 
     def end_session(self) -> str:
@@ -199,8 +199,16 @@ class _Turn:
                 self._log(f"not kept: {error.code}")
         return event
 
-    def _tell(self, what: str, *, begin: bool = False) -> None:
-        self._ask({"do": what, "session": self._session}, begin=begin)
+    def _note_compaction(self) -> None:
+        """Have it noted that the host drops what the conversation holds.
+
+        A turn may last longer than a resident process that nobody asks. Then it is noted here.
+        """
+        if self._tell("compacted") is None and os.path.isdir(self._home):
+            homes.note_session(self._home, self._session, [], time.time())
+
+    def _tell(self, what: str, *, begin: bool = False) -> dict[str, Any] | None:
+        return self._ask({"do": what, "session": self._session}, begin=begin)
 
     def _ask(self, request: dict[str, Any], *, begin: bool = False) -> dict[str, Any] | None:
         """Ask the resident process; None where it is not there, or late.
