@@ -133,3 +133,36 @@ def test_the_past_of_a_document_goes_with_it_to_an_older_tier(queue: Memory) -> 
 
     assert tiers != {"hot"}
     assert [hit.text for hit in asked(queue, day(2)).hits] == before
+
+
+def test_a_text_that_was_replaced_is_found_by_its_own_words_as_of_its_day(queue: Memory) -> None:
+    assert [hit.text for hit in asked(queue, day(2), "Redis").hits if "Redis" in hit.text]
+    assert not [hit for hit in asked(queue, None, "Redis").hits if "Redis" in hit.text]
+
+
+def test_a_word_of_today_is_no_evidence_for_a_text_of_then(queue: Memory) -> None:
+    today = queue.recall("PostgreSQL", floor=0.6)
+    then = queue.recall("PostgreSQL", floor=0.6, as_of=day(2))
+
+    assert "PostgreSQL" in today.hits[0].text
+    assert then.hits == ()
+
+
+def test_what_was_taken_out_since_is_found_as_of_its_day_with_what_stood_beside_it(
+    queue: Memory,
+) -> None:
+    [hit, *_] = asked(queue, day(4), "has one writer").hits
+
+    assert "one writer" in hit.text
+    assert hit.path.startswith("/queue/limits")
+
+
+def test_what_never_changed_scores_as_of_a_later_day_as_it_does_today(memory: Memory) -> None:
+    memory.store("# Yard\n\nThe gate is green.\n", at=day(1))
+    memory.wait(30)
+    now = memory.recall("gate", floor=0.0, counted=False).hits
+    then = memory.recall("gate", floor=0.0, as_of=datetime.now(UTC)).hits
+
+    assert [(hit.text, round(hit.score, 6)) for hit in then] == [
+        (hit.text, round(hit.score, 6)) for hit in now
+    ]

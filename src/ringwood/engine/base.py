@@ -7,7 +7,7 @@ tier (`writing`). Nothing above this line knows SQL; nothing below it knows a qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -76,6 +76,10 @@ class WordRanking:
     """For every id of `order` and every one that was asked for besides."""
     complete: bool
     """False when a budget or deadline left terms of the query unread."""
+    measure: Callable[[Collection[str]], WordScore] = field(
+        default=lambda terms: WordScore(0.0, 0.0), compare=False, repr=False
+    )
+    """Scores distinct index terms as if a node of the store held them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,9 @@ class Reader(NodeReader, CoverageReader, Protocol):
 
     def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
         """List the ids of the newest nodes that can carry an edge, newest first."""
+
+    def changed_since(self, spaces: Sequence[str], at: datetime, limit: int) -> tuple[int, ...]:
+        """List documents that have an earlier state as of a moment, the newest first."""
 
     def recent_documents(
         self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20

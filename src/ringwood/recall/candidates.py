@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringwood.engine.base import Cosine, Reader, VectorQuery, WordQuery, WordScore
@@ -35,6 +35,8 @@ class Gathered:
     """Cosines of every node of either ranking that has a vector."""
     complete: bool
     """False when terms of the query were left unread."""
+    measure: Callable[[Collection[str]], WordScore]
+    """Scores distinct index terms as if a node of the store held them."""
 
 
 def gather(
@@ -72,4 +74,4 @@ def gather(
     unmeasured = [node for node in words.order if node not in cosines]
     for space, query in queries.items():
         cosines |= reader.cosines(query, unmeasured, space)
-    return Gathered(words.order, order, words.scores, cosines, words.complete)
+    return Gathered(words.order, order, words.scores, cosines, words.complete, words.measure)

@@ -28,8 +28,8 @@ from ringwood.recall.floor import FloorOptions, apply_floor
 from ringwood.recall.fusion import Weights
 from ringwood.recall.hits import surround, to_dropped, to_hit
 from ringwood.recall.ledger import Candidate, best_first, standing
+from ringwood.recall.past import CUT_NOTE, Past
 from ringwood.recall.past import NOTE as PAST_NOTE
-from ringwood.recall.past import Past
 from ringwood.recall.priors import PriorOptions
 from ringwood.recall.scoring import Scale, ScoreOptions, score
 from ringwood.recall.session import Known, leave_out_known
@@ -109,13 +109,15 @@ def recall(
         notes += _standing_of(reader, spaces, by_meaning=bool(queries))
         lap("candidates")
         then: NodeReader = reader
+        found = gathered
         if request.as_of is not None:
-            then = Past(reader, request.as_of)
-            notes.append(PAST_NOTE)
+            then = past = Past(reader, request.as_of)
+            gathered, is_all = past.gathered(found, spaces, options.candidates.top_k)
+            notes += [PAST_NOTE] if is_all else [PAST_NOTE, CUT_NOTE]
         candidates = score(
             then,
             gathered,
-            _scales(meanings),
+            _scales(meanings, script),
             request.as_of or request.now,
             ScoreOptions(
                 options.fusion,
@@ -126,7 +128,7 @@ def recall(
             ),
         )
         lap("score")
-        candidates += _not_yet(reader, then, gathered, request.as_of)
+        candidates += _not_yet(reader, then, found, request.as_of)
         candidates = leave_out_known(reader, candidates, request.known)
         candidates = best_first(apply_floor(candidates, request.floor))
         candidates = diversify(
@@ -174,7 +176,7 @@ def _meanings(reader: Reader, meaning: Meaning | None, spaces: Sequence[str]) ->
     return {
         space: meaning.on(
             {script: each.mean for script, each in means.items()},
-            [each.background for each in means.values() if each.background is not None],
+            {script: each.background for script, each in means.items()},
         )
         for space, means in own.items()
     }
@@ -198,11 +200,11 @@ def _query_vectors(
     }
 
 
-def _scales(meanings: Mapping[str, Meaning]) -> dict[str, Scale]:
-    """Say for every space how its cosines are read."""
+def _scales(meanings: Mapping[str, Meaning], script: str) -> dict[str, Scale]:
+    """Say for every space how cosines between its nodes and a question of a script are read."""
 
-    def reader_of(meaning: Meaning) -> Callable[[Cosine], float]:
-        return lambda cosine: meaning.similarity(cosine.centred)
+    def reader_of(meaning: Meaning) -> Callable[[Cosine, str], float]:
+        return lambda cosine, other: meaning.similarity(cosine.centred, script, other)
 
     return {
         space: Scale(reader_of(meaning), meaning.settled) for space, meaning in meanings.items()
@@ -240,7 +242,7 @@ def _similarity(
             scripts = [each.script for each in vectors.values()]
             centred |= dict(zip(vectors, meaning.centre(rows, scripts), strict=True))
     for meaning in meanings.values():
-        return meaning.among(centred)  # from 0.88 on, all spaces read a cosine alike
+        return meaning.among(centred)
     return lambda one, other: None
 
 

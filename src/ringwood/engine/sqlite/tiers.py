@@ -61,6 +61,11 @@ _TEXT_AT = """
 SELECT text FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
 _VERSION_AT = """
 SELECT text, nodes FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
+_CHANGED_SINCE = """
+SELECT DISTINCT v.document FROM all_versions v
+WHERE v.until > ?1 AND EXISTS (
+    SELECT 1 FROM all_documents d WHERE d.id = v.document AND d.space = ?2 AND d.created_at <= ?1)
+ORDER BY v.document DESC LIMIT ?3"""
 _UNTIL = "SELECT max(until) FROM all_versions WHERE document = ? AND until <= ?"
 
 _NODE = """
@@ -230,6 +235,17 @@ class TiersReader(Covering):
         """Say when a document's text had last changed as of a moment; None: never until then."""
         stamp = self._row(_UNTIL, (document, stamp_of(at)))
         return None if stamp is None or stamp[0] is None else moment_of(stamp[0])
+
+    def changed_since(self, spaces: Sequence[str], at: datetime, limit: int) -> tuple[int, ...]:
+        """List documents that have an earlier state as of a moment, the newest first."""
+        found = [
+            row[0]
+            for space in dict.fromkeys(spaces)
+            for row in self._rows(
+                _CHANGED_SINCE, (stamp_of(at), self._number(space), row_limit(limit))
+            )
+        ]
+        return tuple(sorted(set(found), reverse=True)[: row_limit(limit)])
 
     def recent_documents(
         self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import apsw
@@ -152,7 +152,15 @@ def rank(
         shares = np.minimum(1.0, found.mass / total) if total else found.mass
         figures = zip(found.ids.tolist(), found.scores.tolist(), shares.tolist(), strict=True)
         scores |= {i: WordScore(bm25=score, share=share) for i, score, share in figures}
-    return WordRanking(tuple(best.ids.tolist()), scores, complete)
+    idf = {term.translate(_FOLD): _idf(0, size) * query.absent_weight(term) for term in frequencies}
+    idf |= {each.term.translate(_FOLD): each.idf for each in posted}
+
+    def measure(terms: Collection[str]) -> WordScore:
+        mass = math.fsum(idf.get(term.translate(_FOLD), 0.0) for term in terms)
+        [score] = scale.scores(np.array([mass]), np.array([len(terms)])).tolist()
+        return WordScore(bm25=score, share=min(1.0, mass / total) if total else 0.0)
+
+    return WordRanking(tuple(best.ids.tolist()), scores, complete, measure)
 
 
 def _size(connection: apsw.Connection, spaces: Sequence[tuple[int, str]]) -> tuple[int, int]:
