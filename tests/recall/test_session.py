@@ -68,6 +68,18 @@ def test_after_a_compaction_both_come_back(words: Memory) -> None:
     assert PORT in texts(words.inject(QUESTION, session="codex:one"))
 
 
+def test_what_is_private_or_said_while_capture_is_paused_is_not_logged(words: Memory) -> None:
+    words.store(PORT)
+    private = f"{QUESTION} <private>Zephyrine asks</private>"
+    open_one = words.inject(private, session="codex:one")
+    paused = words.inject(QUESTION, session="codex:two", keep_query=False)
+    assert texts(open_one) == texts(paused) == [PORT]
+    assert paused.query == QUESTION
+    logged = words.explain(open_one.recall_id), words.explain(paused.recall_id)
+    assert [each["query"].strip() for each in logged] == [QUESTION, ""]
+    assert [hit["text"] for hit in logged[1]["hits"]] == [PORT]
+
+
 def test_two_threads_of_one_conversation_lose_nothing(tmp_path: Path) -> None:
     sessions = Sessions(str(tmp_path))
 

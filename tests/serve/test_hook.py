@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from tests.serve.schemas import output
 from ringwood import home as homes
 from ringwood.capture import consent, spool
 from ringwood.capture.exchange import Event
+from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
 from ringwood.names import POLICY
+from ringwood.recall.usage import unpack
 from ringwood.serve import hook
 from ringwood.version import __version__
 
@@ -262,6 +265,28 @@ def test_hooks_remember_from_one_session_to_the_next(host: Host) -> None:
             jsonschema.validate(json.loads(call.out), output(agent, event))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(json.loads(known.out) | {"why": 1}, output("codex", "UserPromptSubmit"))
+
+
+def test_where_capture_is_paused_memory_answers_and_keeps_no_question(host: Host) -> None:
+    question = "On which port listens the staging database, asks Zephyrine?"
+    with Memory.open(host.home, embedder="hashing") as memory:
+        memory.store("The staging database is called heron and listens on port 5544.")
+    consent.pause(str(host.home), None)
+    host.hook("SessionStart", source="startup")
+    eventually(host.answers)
+
+    given = json.dumps(host.payload("UserPromptSubmit", prompt=question)).encode()
+    patient = time.monotonic() + PATIENCE_S
+    known = hook.answer(["claude-code", "--home", str(host.home)], given, patient)
+
+    assert b"heron" in known
+    host.end_resident()
+    with Memory.open(host.home, embedder="hashing") as memory:
+        assert (memory.stats().spooled, len(memory.recent())) == (0, 1)
+    with closing(open_engine(host.home, create=False)) as engine, engine.reading() as reader:
+        [log] = map(unpack, reader.recent_logs(9))
+    assert "heron" in log["hits"][0]["text"]
+    assert "Zephyrine" not in json.dumps(log)
 
 
 def test_every_way_to_call_a_hook_ends_well(host: Host) -> None:

@@ -13,6 +13,8 @@ from ringwood.recall.budget import Budget
 from ringwood.recall.pipeline import Request, recall
 from ringwood.recall.usage import LOG_KEEP, Use, unpack
 from ringwood.text.clean import clean
+from ringwood.text.echo import drop_blocks
+from ringwood.text.private import drop_private
 from ringwood.text.redact import redact
 from ringwood.types import Recall
 
@@ -66,25 +68,30 @@ class Asking(Opened):
         session: str,
         budget: Budget | None = None,
         timeout_s: float | None = None,
+        keep_query: bool = True,
     ) -> Recall:
         """Recall for a conversation that did not ask: surer hits, and none that it holds already.
 
         Args:
-            query: what the person said.
+            query: what the person said. Private parts of it, and blocks of recalled memory, are
+                neither looked for nor logged.
             session: `host:session`.
             budget: upper bounds; the settings' unless given.
             timeout_s: how long to wait for the query's vector; the settings' unless given.
+            keep_query: False where capture is paused: the log then says what was handed over, and
+                not what was said.
 
         Raises:
             NoHomeError: when there is no home yet.
         """
         sessions = self._opened.sessions
+        said, _ = drop_blocks(drop_private(query)[0])
         request = replace(
-            self._request(query, self.config.floor.injected), known=sessions.known(session)
+            self._request(said, self.config.floor.injected), known=sessions.known(session)
         )
         if timeout_s is not None:
             request = replace(request, query_timeout_s=timeout_s)
-        answer = self._answer(request, budget, counted=True)
+        answer = self._answer(request, budget, counted=True, keep_query=keep_query)
         if answer.hits:
             sessions.add(session, (int(hit.node) for hit in answer.hits))
         return answer
@@ -109,7 +116,14 @@ class Asking(Opened):
             query_timeout_s=self.config.embed.query_timeout_s,
         )
 
-    def _answer(self, request: Request, budget: Budget | None, *, counted: bool) -> Recall:
+    def _answer(
+        self,
+        request: Request,
+        budget: Budget | None,
+        *,
+        counted: bool,
+        keep_query: bool = True,
+    ) -> Recall:
         engine, choice, forgets = self._opened.engine(), self._opened.choice(), self._opened.forgets
         options = replace(self.config.recall, budget=budget or self.config.budget)
         answer = recall(engine, choice.meaning, request, options)
@@ -118,7 +132,8 @@ class Asking(Opened):
             # The home went over to another embedder meanwhile: what it had may be gone already.
             choice, answer = now, recall(engine, now.meaning, request, options)
         answer = replace(answer, notes=(*choice.notes, *answer.notes))
-        self._opened.keep(Use(answer, request.now, counted=counted), forgets=forgets)
+        logged = answer if keep_query else replace(answer, query="")
+        self._opened.keep(Use(logged, request.now, counted=counted), forgets=forgets)
         self._opened.wake()
         return answer
 

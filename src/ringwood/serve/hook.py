@@ -12,6 +12,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import select
@@ -153,6 +154,7 @@ class _Turn:
             "session": self._session,
             "space": event.space,
             "query": event.text[:MAX_QUERY_CHARS],
+            "paused": self._is_paused,
         }
         reply = self._ask(request, begin=True)
         return "" if reply is None else str(reply.get("text") or "")
@@ -181,6 +183,10 @@ class _Turn:
     def _session(self) -> str:
         return conversation(self._told.host, self._told.session)
 
+    @functools.cached_property
+    def _is_paused(self) -> bool:
+        return consent.is_paused(self._home, self._directory)
+
     def _capture(self, kind: str) -> Event | None:
         """Write down what was said, unless the person wants none of it kept; return it clean."""
         event = admit(
@@ -192,7 +198,7 @@ class _Turn:
             at=time.time(),
             directory=self._directory,
         )
-        if event is not None and not consent.is_paused(self._home, self._directory):
+        if event is not None and not self._is_paused:
             try:
                 spool.append(self._home, event)
             except RingwoodError as error:  # what is known may be recalled all the same

@@ -210,7 +210,12 @@ class Resident:
         view = self._memory.within(key=_text_or_none(request, "space"))
         session = str(request.get("session"))
         try:
-            answer = view.inject(str(request.get("query")), session=session, timeout_s=VECTOR_S)
+            answer = view.inject(
+                str(request.get("query")),
+                session=session,
+                timeout_s=VECTOR_S,
+                keep_query=not request.get("paused"),
+            )
         finally:
             self._due.set()  # whoever asks has handed something over; but first the answer
         return Reply(

@@ -20,8 +20,8 @@ from ringwood.serve.cli.app import Session, options, working_directory
 def pause_command(session: Session, /, here: bool) -> int:
     """Stop capture everywhere, until it is resumed.
 
-    What agents say and are told is no longer kept. Only capture stops: recall goes on, and what is
-    kept by hand is kept.
+    What agents say and are told is no longer kept, nor what was looked for because of it. Only
+    capture stops: recall goes on, and what is kept by hand is kept.
     """
     return _change(session, consent.pause, here=here)
 
