@@ -322,8 +322,28 @@ def hook_after(host: Host, before: str, event: str, **payload: object) -> Call:
         capture_output=True,
         timeout=PATIENCE_S,
         check=False,
+        start_new_session=True,
     )
     return Call(done.returncode, done.stdout, done.stderr, time.monotonic() - began, 0.0)
+
+
+def test_half_an_installation_says_nothing(host: Host) -> None:
+    code = (
+        "import sys\nsys.modules['ringwood.text.redact'] = None\n"
+        "from ringwood.serve.cli import main\nsys.argv[1:] = ['{}']\nmain()"
+    )
+    hooked, other = (
+        subprocess.run(
+            [sys.executable, "-P", "-c", code.format(command)],
+            stdin=subprocess.DEVNULL,
+            env=host.environ,
+            capture_output=True,
+            check=False,
+        )
+        for command in ("hook", "stats")
+    )
+    assert (hooked.returncode, hooked.stdout, hooked.stderr) == (0, b"", b"")
+    assert other.returncode != 0
 
 
 LATE = """
@@ -333,6 +353,16 @@ def late(home, event):
     time.sleep(2.0)
     return append(home, event)
 spool.append = late
+"""
+
+INTERRUPTED = """
+import signal
+from ringwood.capture import spool
+append = spool.append
+def interrupted(home, event):
+    os.killpg(0, signal.SIGINT)
+    return append(home, event)
+spool.append = interrupted
 """
 
 NO_MORE_PROCESSES = """
@@ -348,6 +378,13 @@ def test_a_disk_that_is_late_holds_up_nobody_and_keeps_what_was_said(host: Host)
     assert (call.code, call.out, call.err) == (0, b"", b"")
     assert call.seconds < 1.9  # it did not wait for the disk
     assert not host.home.exists()
+    eventually(lambda: len(spool.waiting(str(host.home))) == 1)
+
+
+def test_an_interrupt_from_the_keyboard_is_the_hosts(host: Host) -> None:
+    call = hook_after(host, INTERRUPTED, "UserPromptSubmit", prompt="Which port?")
+
+    assert (call.code, call.err) == (0, b"")
     eventually(lambda: len(spool.waiting(str(host.home))) == 1)
 
 

@@ -57,6 +57,7 @@ def main(arguments: list[str]) -> NoReturn:
     """Answer one call of a host and end the process, well in any case."""
     began = time.monotonic() - time.process_time()  # the interpreter's own start counts, too
     try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's; this ends by itself
         text = _guarded(arguments, _read_input(began + INPUT_S), began)
         while text:
             text = text[os.write(1, text) :]

@@ -27,8 +27,10 @@ def main() -> None:
         return streams.answer(help_text())
     if arguments[0] == "hook" and not {"--help", "-h"} & set(arguments):
         # A host waits for this one at every turn: it costs as little as can be.
-        from ringwood.serve.hook import main as answer_hook  # noqa: PLC0415
-
+        try:
+            from ringwood.serve.hook import main as answer_hook  # noqa: PLC0415
+        except Exception:  # noqa: BLE001 - half an installation, as while it is upgraded
+            return None
         answer_hook(arguments[1:])
     if arguments[0] == "help":
         arguments = [*arguments[1:], "--help"]
