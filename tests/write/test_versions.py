@@ -200,3 +200,26 @@ def test_a_key_that_another_document_has_cannot_be_taken_by_replacing(words: Mem
         words.store("# One\n\nThird.", replace="/one", source="two")
 
     assert words.read("/two").source == "# Two\n\nSecond."
+
+
+def test_an_edge_of_a_text_that_changed_goes_also_where_an_older_tier_holds_it(
+    memory: Memory, engine: Engine
+) -> None:
+    memory.store(TEXT, source="pump")
+    assert memory.wait(60)
+    memory.store(OTHER, source="workshop", at=datetime.now(UTC) - timedelta(days=60))
+    assert memory.wait(60)  # linked later: the edges lie with this one
+    memory.rotate()
+    leaf = "/pump/repair/replace-the-gasket-of-cork-each"
+    with engine.reading() as reader:
+        assert edges_at(reader, leaf)
+        held = reader.totals().tiers["warm"].edges
+    node = memory.read(leaf).node.id
+
+    memory.store(
+        TEXT.replace("gasket of cork each spring", "belt and the two screws"), source="pump"
+    )
+
+    with engine.reading() as reader:
+        assert reader.edges([node]) == ()
+        assert reader.totals().tiers["warm"].edges < held

@@ -6,12 +6,12 @@ transaction. Rotation takes it back in time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from ringwood.engine.base import Engine
 from ringwood.engine.placement import Move
-from ringwood.types import TIERS, Document
+from ringwood.types import TIERS, Document, Node
 from ringwood.write.nodes import terms_of
 
 
@@ -51,3 +51,28 @@ def drop_older(engine: Engine, documents: Iterable[Document]) -> None:
     for document in documents:
         if document.tier != "hot":
             engine.drop_copies(document.tier, [document.id])
+
+
+def drop_stale_edges(engine: Engine, before: Sequence[Node]) -> None:
+    """Delete the similar edges of nodes that say something else now, where older tiers hold them.
+
+    The edit itself deletes those of the hot tier; an edge lies with the document that was linked.
+
+    Args:
+        engine: where.
+        before: the nodes of documents that were edited, as they were.
+    """
+    with engine.reading() as reader:
+        now = reader.nodes(node.id for node in before)
+        changed = [
+            node.id
+            for node in before
+            if node.id in now
+            and (node.kind, node.title, node.text)
+            != (now[node.id].kind, now[node.id].title, now[node.id].text)
+        ]
+        edges = reader.edges(changed)
+        colder = [tier for tier in TIERS[1:] if tier not in reader.missing_tiers]
+    for tier in colder if edges else ():
+        with engine.writing(tier) as writer:
+            writer.drop_edges(edges)

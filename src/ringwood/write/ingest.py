@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ringwood.engine.base import Engine
 from ringwood.errors import BusyError
-from ringwood.types import Document
+from ringwood.types import Document, Node
 from ringwood.write import hot
 from ringwood.write.draft import Draft, Ingested, Intake, Prepared
 from ringwood.write.prepare import as_it_was, holds, parse, prepare
@@ -57,8 +57,13 @@ def ingest(engine: Engine, drafts: Sequence[Draft], intake: Intake) -> tuple[Ing
         with suppress(RotatedError):
             outcomes = _ingest(engine, drafts, [_in_hot(each, there) for each in prepared], intake)
             hot.drop_older(engine, edited)
+            hot.drop_stale_edges(engine, _nodes_before(prepared))
             return outcomes
     raise BusyError("A rotation keeps moving what is edited here.", mend="try again in a minute")
+
+
+def _nodes_before(prepared: Sequence[Ingested | Prepared]) -> list[Node]:
+    return [node for each in prepared if isinstance(each, Prepared) for node in each.old_nodes]
 
 
 def _in_hot(prepared: Ingested | Prepared, there: frozenset[int]) -> Ingested | Prepared:
