@@ -161,6 +161,8 @@ class Dsh:
         """Whether its SDK takes up sessions of earlier processes."""
         self.program = ROOT / ".hosts" / f"dsh-{release}" / "bin" / "dsh"
         """What is run."""
+        self.settings = {"RINGWOOD_EMBEDDER": "words"}
+        """Variables that Ringwood is run with, beside none of those of the tests."""
         self._model = model
         for folder in (self.home, self.workspace):
             folder.mkdir(parents=True)
@@ -186,7 +188,7 @@ class Dsh:
             return host.ask(session, prompt, *lines)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables it runs with: of ours, only the embedder's."""
+        """Return the variables it runs with: of ours, only those of `settings`."""
         own = {name: value for name, value in os.environ.items() if "RINGWOOD" not in name}
         return {
             **own,
@@ -194,7 +196,7 @@ class Dsh:
             "DSH_TELEMETRY_DISABLED": "1",
             "DEEPSEEK_API_KEY": "none",
             "DEEPSEEK_BASE_URL": self._model.url,
-            "RINGWOOD_EMBEDDER": "words",
+            **self.settings,
         }
 
     def log(self) -> str:

@@ -83,9 +83,11 @@ def test_a_node_is_injected_once_in_three_turns_and_a_resumed_session_adds_nothi
 
 def test_a_sub_agent_is_told_nothing_and_nothing_of_it_is_kept(dsh: Dsh) -> None:
     errand = {"description": "Ask the painter", "prompt": f"Find out: {QUESTION}"}
+    dsh.settings["RINGWOOD_FLOOR_INJECTED"] = "0"  # the host adds much to an errand's words
 
     with dsh.running() as host:
         host.ask("one", FACT, Say("Noted."))
+        dsh.wait_for_document("dsh:one:8")
         host.ask("two", "Send somebody to ask.", Call("subagent", errand))
         delegated = host.wait_for_request(errand["prompt"], without="Send somebody to ask.")
 
