@@ -120,6 +120,19 @@ def test_an_answer_that_comes_after_the_end_belongs_to_what_it_answers() -> None
     assert exchange.closed
 
 
+def test_an_answer_of_another_name_goes_into_no_exchange_that_is_over() -> None:
+    said = [("person", "why?", "p1"), ("assistant", "because", "p1")]
+    over = [*said, ("end", "", "p1"), ("assistant", "as you wish", "p2"), ("end", "", "p2")]
+
+    assert [words(each) for each in assemble(named(over))] == [
+        [("person", "why?"), ("assistant", "because")],
+        [("assistant", "as you wish")],
+    ]
+    assert words(one([*said, ("assistant", "and so", "p2")]))[1:] == [
+        ("assistant", "because\n\nand so")
+    ]
+
+
 def test_a_hosts_own_name_names_the_exchange() -> None:
     exchange = one([("person", "a", "t1"), ("assistant", "b", "t1")])
 

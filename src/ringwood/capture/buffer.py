@@ -82,8 +82,9 @@ def assemble(
     """Put events together to exchanges, in the order in which these began.
 
     An exchange ends where a person speaks after an answer or a day's silence, or at an event that
-    says so; events that bear the name of an earlier one still belong to that. A redelivered event
-    adds its file and no words. Streams of several conversations may be mixed.
+    says so; events that bear the name of an earlier one still belong to that, and one with a new
+    name never to one that is over. A redelivered event adds its file and no words. Streams of
+    several conversations may be mixed.
 
     Args:
         events: file name and event, oldest first, as the spool orders them.
@@ -172,7 +173,8 @@ class _Stream:
         if named is not None or last is None:
             return named
         if event.kind != "person":
-            return last  # what is answered or ended late has nowhere else to go
+            # What is answered or ended late has nowhere else to go, unless it says where.
+            return None if event.sequence and last.closed else last
         quiet_s = (stamp_of(name) - stamp_of(last.names[-1])) / _NANOSECONDS
         is_over = last.closed or last.is_answered or quiet_s > self._max_open_s
         return None if is_over else last
