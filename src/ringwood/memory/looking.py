@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ringwood.capture import spool
 from ringwood.capture.consent import is_paused_everywhere
-from ringwood.engine.base import Totals
+from ringwood.engine.base import Reader, Totals
 from ringwood.memory.base import Opened, instant
 from ringwood.names import GLOBAL
 from ringwood.recall import browse
@@ -42,8 +42,6 @@ class Stats:
     """Captured events that cannot be read, each with its reason."""
     paused: bool
     """Whether capture is paused everywhere."""
-    wanted: str | None = None
-    """The embedder that is being filled in (`ringwood reindex`); None: no other."""
 
 
 class Looking(Opened):
@@ -83,7 +81,7 @@ class Looking(Opened):
         choice = self._opened.choice()
         with self._opened.engine().reading() as reader:
             totals = reader.totals(choice.remembered.identity or None)
-            coming = wanted(reader)
+            notes = (*choice.notes, *self._coming(reader), *self._opened.troubles)
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
         return Stats(
@@ -92,11 +90,21 @@ class Looking(Opened):
             totals=totals,
             embedder=choice.remembered.name,
             identity=choice.remembered.identity or None,
-            notes=(*choice.notes, *self._opened.troubles),
+            notes=notes,
             unmirrored=unmirrored,
             missing_tiers=missing,
             spooled=len(spool.waiting(self.home)),
             set_aside=tuple(spool.set_aside(self.home)),
             paused=is_paused_everywhere(self.home),
-            wanted=None if coming is None else coming.name,
+        )
+
+    def _coming(self, reader: Reader) -> tuple[str, ...]:
+        """Say which embedder is being filled in, and how far it is."""
+        coming = wanted(reader)
+        if coming is None:
+            return ()
+        there = reader.coverage(coming.identity, tiers=self._embedded_tiers)
+        return (
+            f"{coming.name} is being filled in: {there.vectors} of {there.nodes} nodes have its"
+            " vector. `ringwood reindex` goes on with it.",
         )

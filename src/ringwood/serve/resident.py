@@ -46,6 +46,10 @@ TICK_S = 1.0
 """How often it looks whether it should still be here, and whether something is due in the spool."""
 SLEEP_S = 60.0
 """How often it looks into the spool where nobody said that there is something."""
+REINDEX_S = 0.5
+"""How long it goes on with a reindex at a time: whatever comes due in the spool waits as long."""
+REINDEX_REST_S = 0.2
+"""How long it rests then: whoever waits for a processor or for the write lock has it meanwhile."""
 RETRY_S = 30.0
 """When it tries again what could not be stored."""
 REQUEST_S = 1.0
@@ -268,9 +272,23 @@ class Resident:
             left = spool.waiting(self._memory.home)
             if left != seen:
                 quiet_since, seen = time.monotonic(), left
+            if self._go_on_reindexing():
+                pause_s = min(pause_s, REINDEX_REST_S)
             # What came lately may come due without another word; what stays after that is stored.
             if left and time.monotonic() - quiet_since < 2 * self._memory.config.capture.idle_s:
-                pause_s = TICK_S
+                pause_s = min(pause_s, TICK_S)
+
+    def _go_on_reindexing(self) -> bool:
+        """Fill in another embedder that is wanted, for a while; say whether there is more to do."""
+        try:
+            return self._memory.reindex_step(limit_s=REINDEX_S)
+        except NoHomeError:
+            pass
+        except RingwoodError as error:
+            _log.warning("the reindex waits: %s", error.code)
+        except Exception as error:  # noqa: BLE001 - the outermost loop: recall must go on
+            _log.warning("the reindex waits: %s", type(error).__name__)
+        return False
 
     def _take_in(self, *, everything: bool = False) -> bool:
         """Store what is due; False when something has to be tried again."""
