@@ -88,13 +88,13 @@ def import_notes(
     gone, absent = _gone(engine, plan, {notes.source_key(file.path) for file in files})
     skipped += [Skipped(str(path), ABSENT) for path in absent]
     moved = _moved(engine, plan, options, files, gone)
+    lost = _lost(engine, plan, gone)
     outcomes: list[Ingested] = []
     batch: list[Draft] = []
 
     def flush(done: int) -> None:
         if batch:
-            drafts = _continued(engine, batch, set(moved.values()))
-            outcomes.extend(ingest(engine, drafts, plan.intake))
+            outcomes.extend(ingest(engine, _continued(engine, batch, lost), plan.intake))
             batch.clear()
         on_file(done, len(files))
 
@@ -191,30 +191,36 @@ def _moved(
     return {new: gone[old] for new, old in find_moved(before, after).items()}
 
 
-def _continued(engine: Engine, drafts: Sequence[Draft], taken: set[int]) -> list[Draft]:
-    """Let drafts continue documents of the very same text whose file, wherever it was, is gone.
+def _lost(engine: Engine, plan: ImportPlan, gone: Mapping[str, int]) -> set[int]:
+    """Find documents of other folders whose file is gone: a vault that moved, a deleted worktree."""
+    with engine.reading() as reader:
+        known = reader.sources(plan.space, "/")
+    return {
+        document for source, document in known.items() if source not in gone and is_gone(source)
+    }
 
-    So a vault that was moved as a whole, or a deleted worktree, leaves nothing twice.
+
+def _continued(engine: Engine, drafts: Sequence[Draft], lost: set[int]) -> list[Draft]:
+    """Let drafts continue lost documents of the very same text, each once: nothing is there twice.
+
+    Which were continued is taken out of `lost`.
     """
+    if not lost:
+        return list(drafts)
     continued = []
     with engine.reading() as reader:
         for draft in drafts:
-            known = draft.replaces is not None or (
+            twin = None
+            if draft.replaces is None and draft.source is not None:
+                digest = sha256_of(redact(clean(draft.text)[0])[0])
+                twin = reader.document_by_hash(draft.space, digest)
+            is_known = (
                 draft.source is not None
                 and reader.document_by_source(draft.space, draft.source) is not None
             )
-            twin = None
-            if not known and reader.recent_documents([draft.space], limit=1):
-                digest = sha256_of(redact(clean(draft.text)[0])[0])
-                twin = reader.document_by_hash(draft.space, digest)
-            if (
-                twin is not None
-                and twin.id not in taken
-                and twin.actor == draft.actor
-                and twin.source is not None
-                and is_gone(twin.source)
-            ):
-                taken.add(twin.id)
-                draft = replace(draft, replaces=twin.id)
-            continued.append(draft)
+            if twin is None or is_known or twin.id not in lost:
+                continued.append(draft)
+                continue
+            lost.remove(twin.id)
+            continued.append(replace(draft, replaces=twin.id))
     return continued
