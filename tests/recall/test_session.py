@@ -7,7 +7,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from ringwood import home as homes
+from ringwood.errors import UsageError
 from ringwood.memory import Memory
 from ringwood.recall.session import KEEP_DAYS, Sessions
 from ringwood.types import Recall
@@ -131,6 +134,11 @@ def test_a_view_on_another_space_shares_what_is_open(words: Memory) -> None:
     app.close()
     assert texts(words.within(space="app").recall(QUESTION)) == [PORT]
     assert texts(words.recall(QUESTION)) == []
+
+
+def test_a_view_needs_the_name_of_a_space(words: Memory) -> None:
+    with pytest.raises(UsageError, match="no name for a space"):
+        words.within(space="app:/x")
 
 
 def test_a_disk_that_takes_no_note_withholds_nothing(words: Memory) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -120,6 +122,27 @@ def test_what_waits_in_the_spool_is_forgotten_too(words: Memory, tmp_path: Path)
     assert words.take_in().forgotten == 1
     files = [file for file in Path(words.home).rglob("*") if file.is_file()]
     assert not any(b"Zephyrine" in file.read_bytes() for file in files)
+
+
+def test_what_another_process_takes_in_just_now_is_forgotten_too(words: Memory) -> None:
+    words.store("Nothing of interest.")
+    say(words.home, "person", "The canary is called Zephyrine.")
+    say(words.home, "end")
+    held = Event()
+
+    def hold() -> None:
+        with spool.draining(words.home) as ours:
+            assert ours
+            held.set()
+            time.sleep(0.5)
+
+    with ThreadPoolExecutor(1) as other:
+        holding = other.submit(hold)
+        assert held.wait(10)
+        gone = words.forget(space="global")
+        holding.result()
+    assert gone.documents == 2
+    assert (spool.waiting(words.home), words.recent()) == ([], ())
 
 
 @pytest.mark.parametrize("kind", ["person", "assistant"])

@@ -33,11 +33,7 @@ class Opened:
         wait_s: float = 10.0,
     ) -> None:
         """Prepare; see `open`."""
-        if space is not None and not browse.is_space_name(space):
-            raise UsageError(
-                f"{space!r} is no name for a space: an address could not lead back to it.",
-                mend="use letters, digits and hyphens",
-            )
+        _require_space_name(space)
         self.home = homes.locate(None if home is None else str(home))
         self.config = settings.load(self.home)
         self.wait_s = wait_s
@@ -85,7 +81,11 @@ class Opened:
             directory: a working directory whose space is meant.
             key: a space by its key, as `capture.space.space_key` gives it. None of the three:
                 `global`.
+
+        Raises:
+            UsageError: when a space cannot be called so.
         """
+        _require_space_name(space)
         view = copy(self)
         view._is_view = True
         view._named_space = space
@@ -156,6 +156,14 @@ class Opened:
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             self.wait_s = 0.0
         self.close()
+
+
+def _require_space_name(space: str | None) -> None:
+    if space is not None and not browse.is_space_name(space):
+        raise UsageError(
+            f"{space!r} is no name for a space: an address could not lead back to it.",
+            mend="use letters, digits and hyphens",
+        )
 
 
 def instant(moment: datetime | None) -> datetime | None:

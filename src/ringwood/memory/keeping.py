@@ -12,7 +12,7 @@ from itertools import takewhile
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
+from time import monotonic, sleep
 
 from ringwood import home as homes
 from ringwood.capture import spool
@@ -36,6 +36,13 @@ _log = logging.getLogger(__name__)
 
 DUE_S = 1.0
 """How long leaving a memory goes on with what others captured meanwhile, seconds."""
+
+
+TURN_S = 10.0
+"""How long forgetting waits for another process that empties the spool, seconds: as long as that
+may take for some hundred exchanges."""
+TURN_PAUSE_S = 0.05
+"""Pause before it asks again, seconds."""
 
 
 class Keeping(Opened):
@@ -205,6 +212,15 @@ class Keeping(Opened):
             self._opened.stored = there & (stored | {each.names for each in taken.done})
             return replace(taken, waiting=len(spool.waiting(self.home)))
 
+    def _take_in_all(self) -> None:
+        """Store all that waits in the spool, also where another process is at it just now."""
+        until = monotonic() + TURN_S
+        while True:
+            taken = self.take_in(everything=True)
+            if taken.failed or not taken.waiting or monotonic() > until:
+                return
+            sleep(TURN_PAUSE_S)
+
     def store_exchanges(
         self, exchanges: Iterable[Exchange], *, dry_run: bool = False, again: bool = False
     ) -> TakenIn:
@@ -269,7 +285,7 @@ class Keeping(Opened):
                 mend="ringwood forget ADDRESS",
             )
         if not dry_run:
-            self.take_in(everything=True)  # what waits in the spool is to be forgotten too
+            self._take_in_all()  # what waits in the spool is to be forgotten too
         erasure = self._opened.erasure(dry_run=dry_run)
         with erasure.engine.reading() as reader:
             if address is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ringwood.capture.buffer import Exchange, merge
 from ringwood.capture.space import space_slug
 from ringwood.engine.base import Engine, Reader
-from ringwood.errors import StorageError
+from ringwood.errors import BusyError, StorageError
 from ringwood.names import GLOBAL
 from ringwood.parse.exchange import compose, turns_of
 from ringwood.parse.paths import slug
@@ -78,6 +78,8 @@ def store_exchanges(
         except StorageError as error:
             _log.warning("an exchange was not stored yet: %s", error.message)
             total += TakenIn(failed=(error.message,))
+            if isinstance(error, BusyError):  # each of the others would wait as long for its turn
+                break
         except Exception as error:  # noqa: BLE001 - one that cannot be stored must not stop all later ones
             told = f"an exchange of {exchange.host} is beyond us: {type(error).__name__}"
             _log.error("%s", told)  # without its words
