@@ -97,8 +97,9 @@ def test_nobody_else_can_talk_to_it(filled: Host) -> None:
     place = Path(homes.socket_path(str(filled.home)))
 
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    assert stat.S_IMODE(filled.home.stat().st_mode) == 0o700
-    assert stat.S_IMODE((filled.home / homes.RESIDENT_LOCK).stat().st_mode) == 0o600
+    for each in (filled.home, *filled.home.rglob("*")):
+        assert stat.S_IMODE(each.stat().st_mode) == (0o700 if each.is_dir() else 0o600), each
+    assert (filled.home / homes.LOG_FOLDER / "resident.log").exists()
 
 
 def test_a_session_is_told_the_same_of_a_space_until_that_changes(filled: Host) -> None:

@@ -38,6 +38,7 @@ def serve_command(session: Session, /, idle_s: float | None) -> int:
         from ringwood.serve.resident import Resident, log_to_file  # noqa: PLC0415
 
         os.chdir("/")  # it keeps nobody's folder busy
+        os.umask(0o077)  # whatever it writes, a log that is begun anew too, is its owner's alone
         log_to_file(home)
         memory = session.memory()
         serve = memory.config.serve
