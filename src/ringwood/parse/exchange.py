@@ -13,7 +13,7 @@ said what never depends on what was said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -68,6 +68,24 @@ def turn_spans(text: str) -> list[TurnSpan]:
 def turns_of(text: str) -> tuple[Turn, ...]:
     """Read the turns of an exchange; none where the text does not begin with one."""
     return tuple(Turn(each.actor, text[slice(*each.said)].strip()) for each in turn_spans(text))
+
+
+def changed(text: str, change: Callable[[str, int], str]) -> str:
+    """Change what each turn of an exchange says, and write it anew without those left empty.
+
+    Whatever becomes of the words, they stay with the one who said them: a change of the text as a
+    whole could take away what divides two turns, or leave something at the head of a line that then
+    begins one. A text that begins with no turn is one piece.
+
+    Args:
+        text: as `compose` wrote it.
+        change: is given what a turn says and where that stands in the text.
+    """
+    spans = turn_spans(text)
+    if not spans:
+        return change(text, 0)
+    turns = [Turn(each.actor, change(text[slice(*each.said)], each.said[0])) for each in spans]
+    return compose([turn for turn in turns if turn.text.strip()])
 
 
 def shifted(blocks: Sequence[Block], by: int) -> Iterator[Block]:

@@ -15,7 +15,7 @@ from ringwood.types import TIERS, Document, Node, address_of
 from ringwood.write import mirror
 from ringwood.write.draft import Intake
 from ringwood.write.ingest import rewrite
-from ringwood.write.prepare import cut
+from ringwood.write.prepare import without
 from ringwood.write.tombstones import source_hash, text_hash
 
 
@@ -110,10 +110,11 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
             return Forgotten()  # somebody else was quicker
         document = reader.documents([node.document])[node.document]
         text = reader.text_of(document.id)
-        subtree = [each for each in reader.nodes_of(document.id) if _within(each, node)]
+        nodes = reader.nodes_of(document.id)
+        subtree = [each for each in nodes if _within(each, node)]
         counts = reader.counts([each.id for each in subtree], erasure.embedder)
         file = reader.mirrored_path(document.id)
-    remaining = cut(text, [node.span])
+    remaining = without(text, [node.span], exchange=any(each.actor for each in nodes))
     if node.parent is None or not remaining.strip():
         return forget_documents(erasure, [document])
     report = Forgotten(

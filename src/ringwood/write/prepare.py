@@ -8,6 +8,7 @@ from dataclasses import replace
 from ringwood.engine.base import Reader
 from ringwood.errors import AddressError, UsageError
 from ringwood.parse.blocks import parse_blocks
+from ringwood.parse.exchange import changed, turn_spans
 from ringwood.parse.tree import ParsedDocument, parse_document, parse_exchange
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
@@ -20,7 +21,7 @@ def prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | Prepared
     """Do all that can be done before the write lock is taken."""
     draft = _whole(reader, draft, intake)
     cleaned, repaired = clean(draft.text)
-    text, redacted = redact(cleaned)
+    text, redacted = _masked(cleaned, draft)
     repaired += draft.repaired
     digest = sha256_of(text)
     old = _stored_before(reader, draft, digest)
@@ -69,14 +70,36 @@ def _whole(reader: Reader, draft: Draft, intake: Intake) -> Draft:
 def spliced(text: str, node: Node, new: str) -> str:
     """Put a new text in the place of a node and all below it.
 
-    A section keeps its heading where the new text does not begin with one.
+    A section keeps its heading where the new text does not begin with one, and a turn of an
+    exchange stays the turn of the one who said it.
     """
-    start, end = node.span
     new = new.strip("\r\n")
     first = next(iter(parse_blocks(new)), None)
-    if node.kind == "section" and (first is None or not first.level):
+    turns = turn_spans(text) if node.actor else []
+    is_turn = any(turn.fence[0] == node.span[0] for turn in turns)
+    if node.kind == "section" and not is_turn and (first is None or not first.level):
         new = f"{text[slice(*node.own)].rstrip()}\n\n{new}"
-    return text[:start] + new + text[end:]
+
+    def put(said: str, at: int) -> str:
+        start, end = (min(max(0, bound - at), len(said)) for bound in node.span)
+        return said[:start] + new + said[end:] if start < end else said
+
+    return changed(text, put) if turns else put(text, 0)
+
+
+def _masked(text: str, draft: Draft) -> tuple[str, int]:
+    """Mask the secrets of a text, of an exchange turn by turn: no secret is told by two."""
+    if not draft.exchange:
+        return redact(text)
+    masked = 0
+
+    def mask(said: str, at: int) -> str:
+        nonlocal masked
+        said, found = redact(said)
+        masked += found
+        return said
+
+    return changed(text, mask), masked
 
 
 def _is_there(draft: Draft, old: Document, digest: str) -> bool:
@@ -99,7 +122,7 @@ def parse(
             return None
         gone = [span for span, each in zip(spans, hashes, strict=True) if each in forgotten]
         if gone:
-            text = cut(text, gone)
+            text = without(text, gone, exchange=draft.exchange)
             parsed = _tree(draft, text, intake)
     return Prepared(
         draft=draft,
@@ -153,6 +176,17 @@ def holds(reader: Reader, prepared: Ingested | Prepared) -> bool:
         _stored_before(reader, draft, prepared.sha256) == prepared.old
         and reader.tombstoned(draft.space, prepared.hashes) == prepared.forgotten
     )
+
+
+def without(text: str, spans: Iterable[Span], *, exchange: bool) -> str:
+    """Take ranges out of a text, of an exchange turn by turn; ranges may nest and overlap."""
+    gone = list(spans)
+
+    def part(said: str, at: int) -> str:
+        bounds = [[min(max(0, bound - at), len(said)) for bound in span] for span in gone]
+        return cut(said, [(start, end) for start, end in bounds if start < end])
+
+    return changed(text, part) if exchange else cut(text, gone)
 
 
 def cut(text: str, spans: Iterable[Span]) -> str:
