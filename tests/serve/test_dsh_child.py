@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from tests.hosts.test_dsh_sessions import assistant, numbered, person, turn, wri
 
 from ringwood.capture.consent import pause, resume
 from ringwood.capture.spool import waiting
+from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
+from ringwood.recall.usage import unpack
 
 HEADER = {"type": "session", "version": 4, "id": "old", "createdAt": 1796072062000, "cwd": "/"}
 LIMIT_S = 30.0
@@ -241,6 +243,23 @@ def test_turns_that_no_child_heard_are_taken_in_at_the_next_start(
     assert list(documents(home)) == ["dsh:old:1"]  # not the turn that may still be under way
     remembered = json.loads((home / "dsh-sessions.json").read_text("utf-8"))
     assert list(remembered["files"].values()) == [(folder / "session.v4.jsonl.zstd").stat().st_size]
+
+
+def test_where_capture_is_paused_memory_answers_and_keeps_no_question(
+    start: Start, home: Path
+) -> None:
+    with Memory.open(home, embedder="words", wait_s=0.0) as memory:
+        memory.store("The island ferry leaves at nine.")
+    pause(str(home), None)
+    child = start()
+
+    assert "at nine" in child.recall("one", "the island ferry leaves at nine")
+
+    child.close()
+    with closing(open_engine(home, create=False)) as engine, engine.reading() as reader:
+        [log] = map(unpack, reader.recent_logs(9))
+    assert "at nine" in log["hits"][0]["text"]
+    assert log["query"] == ""
 
 
 def test_what_was_said_while_capture_was_paused_is_not_taken_in_later(

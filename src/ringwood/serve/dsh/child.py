@@ -169,20 +169,25 @@ class Child:
         # Only now: the frame comes with numpy, which costs more than the greeting may.
         from ringwood.recall.frame import render  # noqa: PLC0415
 
-        query = _text(params, "query")
+        query, directory = _text(params, "query"), _directory(params)
         session = conversation(HOST, _text(params, "session"))
         latest = time.monotonic() + float(params["deadline_ms"]) / 1000 - MARGIN_S
         if is_trivial(query):
             return {"block": ""}
         try:
             memory = self._memory.result(max(0.0, latest - time.monotonic()))
-            view = memory.within(directory=_directory(params))
+            view = memory.within(directory=directory)
             left_s = max(0.0, latest - time.monotonic()) * QUERY_SHARE
-            answer = view.inject(query, session=session, timeout_s=left_s)
+            answer = view.inject(
+                query,
+                session=session,
+                timeout_s=left_s,
+                keep_query=not is_paused(self._home, directory),
+            )
         except (NoHomeError, TimeoutError):
             return {"block": ""}
         if time.monotonic() > latest:
-            view.compacted(session)  # the turn went on without it: it may be injected another time
+            view.withdraw(answer, session=session)  # the turn went on without it
             return {"block": ""}
         return {"block": render(answer.hits, secrets.token_hex(8))}
 
