@@ -192,7 +192,7 @@ def _moved(
 
 
 def _lost(engine: Engine, plan: ImportPlan, gone: Mapping[str, int]) -> set[int]:
-    """Find documents of other folders whose file is gone: a vault that moved, a deleted worktree."""
+    """Find documents of other folders whose file is gone: of a vault that moved, of a worktree."""
     with engine.reading() as reader:
         known = reader.sources(plan.space, "/")
     return {

@@ -15,6 +15,7 @@ from pathspec import GitIgnoreSpec
 
 from ringwood.errors import UsageError
 from ringwood.parse.paths import slug
+from ringwood.text.block import drop_block
 from ringwood.text.clean import decode
 from ringwood.write.draft import Draft
 
@@ -90,7 +91,7 @@ def read(file: NoteFile, space: str, options: NoteOptions) -> Draft | Skipped:
         data = file.path.read_bytes()
     except OSError as error:
         return Skipped(str(file.path), f"cannot be read: {error.strerror}")
-    decoded = decode(data)
+    decoded = decode(drop_block(data))  # what we listed ourselves is nobody's note
     if decoded is None:
         return Skipped(str(file.path), "not a text file")
     if not decoded.text.strip():

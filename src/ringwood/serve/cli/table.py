@@ -12,6 +12,7 @@ COMMANDS = {
     "recent": ("List the newest documents.", "look"),
     "explain": ("Say why an earlier recall answered as it did.", "ask"),
     "stats": ("Count what the home holds.", "look"),
+    "index": ("List the space in a file that an agent reads.", "index"),
     "forget": ("Remove a text and everything derived from it.", "keep"),
     "pause": ("Stop capture.", "consent"),
     "resume": ("Let capture go on.", "consent"),
