@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.scaling import grows_at_most
 from tests.write.edits import Note, Section, is_prose
 
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError
 from ringwood.memory import Memory
+from ringwood.parse.tree import parse_document
 from ringwood.recall import browse
+from ringwood.types import Node
 from ringwood.write.draft import Draft, Intake
+from ringwood.write.identity import carry_ids
 from ringwood.write.ingest import ingest
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -207,3 +212,57 @@ def test_a_text_that_shares_nothing_is_new_and_the_old_one_gone(words: Memory) -
 
     with pytest.raises(AddressError, match="gone since"):
         words.read(gate.path)
+
+
+def stored_nodes(text: str) -> list[Node]:
+    parsed = parse_document(text).nodes
+    return [
+        Node(
+            id=number,
+            document=1,
+            parent=each.parent,
+            order=number,
+            kind=each.kind,
+            title=each.title,
+            path=f"/d{each.path}",
+            span=each.span,
+            own=each.own,
+            text=each.text,
+            script="",
+            length=1,
+        )
+        for number, each in enumerate(parsed)
+    ]
+
+
+def book(paragraphs: int, seed: int) -> str:
+    rng = random.Random(seed)
+    parts = [" ".join(f"w{rng.randrange(300)}" for _ in range(30)) for _ in range(paragraphs)]
+    return "# Book\n\n" + "\n\n".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (lambda length: book(length, 1), lambda length: book(length, 2)),
+        (lambda length: "- done\n" * length, lambda length: "- more\n" + "- done\n" * length),
+        (
+            lambda length: "# L\n\n" + "## Notes\n\nTo be done.\n\n" * length,
+            lambda length: "# L\n\n" + "## Notes\n\nTo be done soon.\n\n" * length,
+        ),
+    ],
+    ids=["rewritten", "equal items", "equal sections"],
+)
+def test_what_finding_again_costs_grows_with_the_length_only(
+    before: Callable[[int], str], after: Callable[[int], str]
+) -> None:
+    known = {
+        length: (stored_nodes(before(length)), parse_document(after(length)).nodes)
+        for length in (400, 1600)
+    }
+
+    def run(length: int) -> None:
+        old, new = known[length]
+        carry_ids(old, "/d", new)
+
+    assert grows_at_most(run, 400, 1600, 8)
