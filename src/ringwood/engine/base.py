@@ -263,7 +263,7 @@ class Reader(NodeReader, CoverageReader, Protocol):
         """List the ids of the newest nodes that can carry an edge, newest first."""
 
     def changed_since(self, spaces: Sequence[str], at: datetime, limit: int) -> tuple[int, ...]:
-        """List documents that have an earlier state as of a moment, the newest first."""
+        """List documents that were there at a moment and have changed since, the newest first."""
 
     def recent_documents(
         self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20

@@ -62,10 +62,8 @@ SELECT text FROM all_versions WHERE document = ? AND until > ? ORDER BY until LI
 _VERSION_AT = """
 SELECT text, nodes FROM all_versions WHERE document = ? AND until > ? ORDER BY until LIMIT 1"""
 _CHANGED_SINCE = """
-SELECT DISTINCT v.document FROM all_versions v
-WHERE v.until > ?1 AND EXISTS (
-    SELECT 1 FROM all_documents d WHERE d.id = v.document AND d.space = ?2 AND d.created_at <= ?1)
-ORDER BY v.document DESC LIMIT ?3"""
+SELECT id FROM all_documents WHERE space = ?1 AND created_at <= ?2 AND changed_at > ?2
+ORDER BY id DESC LIMIT ?3"""
 _UNTIL = "SELECT max(until) FROM all_versions WHERE document = ? AND until <= ?"
 
 _NODE = """
@@ -237,12 +235,12 @@ class TiersReader(Covering):
         return None if stamp is None or stamp[0] is None else moment_of(stamp[0])
 
     def changed_since(self, spaces: Sequence[str], at: datetime, limit: int) -> tuple[int, ...]:
-        """List documents that have an earlier state as of a moment, the newest first."""
+        """List documents that were there at a moment and have changed since, the newest first."""
         found = [
             row[0]
             for space in dict.fromkeys(spaces)
             for row in self._rows(
-                _CHANGED_SINCE, (stamp_of(at), self._number(space), row_limit(limit))
+                _CHANGED_SINCE, (self._number(space), stamp_of(at), row_limit(limit))
             )
         ]
         return tuple(sorted(set(found), reverse=True)[: row_limit(limit)])
