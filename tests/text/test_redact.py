@@ -119,6 +119,17 @@ def test_what_the_words_around_it_tell_goes_under_its_kind(kind: str) -> None:
         ("passwd=Pa$$w0rd!", "passwd=[redacted: secret]"),
         ("client_secret := Zq9#kk!x", "client_secret := [redacted: secret]"),
         ("my password: hunter2. Keep it.", "my password: [redacted: secret]. Keep it."),
+        ("The password is: swordfish.", "The password is: [redacted: secret]."),
+        ("my password is hunter2!", "my password is [redacted: secret]"),
+        ("the password: correct horse", "the password: [redacted: secret]"),
+        ("password: hunterpass", "password: [redacted: secret]"),
+        ('password = "correct horse"', 'password = "[redacted: secret]"'),
+        ("mysql -u root -phunter2 shop", "mysql -u root -p[redacted: secret] shop"),
+        ("tool --password hunter2 --all", "tool --password [redacted: secret] --all"),
+        ("machine a login b password c1d2e3", "machine a login b password [redacted: secret]"),
+        ("<password>hunter2</password>", "<password>[redacted: secret]</password>"),
+        ("口令：“芝麻开门”", "口令：“[redacted: secret]”"),
+        ("密码是 abc123。", "密码是 [redacted: secret]。"),
         ("密码：hunter2", "密码：[redacted: secret]"),
         ("口令=opensesame", "口令=[redacted: secret]"),
         ("令牌：abc123def456，请保管", "令牌：[redacted: secret]，请保管"),
@@ -149,6 +160,14 @@ def test_what_is_assigned_goes_and_its_name_stays(text: str, masked: str) -> Non
         "token: <your token here>",
         'api_key = "YOUR_API_KEY"',
         '"password": "string"',
+        "the password for my account on staging is stored in the vault",
+        "login page: password field1",
+        "the password is sha256-hashed",
+        "use the --password flag, --token 4096 tokens",
+        "password: ********",
+        "mysql -h 1.2.3.4 --port 3306",
+        "忘记密码 email1234 怎么办",
+        "密码是 SHA256 加密的，密码：8-16 位",
         "the password is stored hashed",
         "Password: must be long",
         "secret: see the vault",
@@ -172,6 +191,16 @@ def test_every_secret_of_a_text_goes_and_is_counted() -> None:
     text, count = redact("\n".join(secrets))
     assert count == len(secrets)
     assert not [secret for secret in secrets if secret in text]
+
+
+def test_a_secret_within_what_tells_of_another_goes_too() -> None:
+    [npm], [twilio] = SECRETS["npm token"], SECRETS["twilio key"]
+    text = f"mysql --token {npm} -phunter2, and the password for {twilio} is hunter3"
+    masked = (
+        "mysql --token [redacted: npm token] -p[redacted: secret], and the password"
+        " for [redacted: twilio key] is [redacted: secret]"
+    )
+    assert redact(text) == (masked, 4)
 
 
 FRAGMENTS = [secret for group in SECRETS.values() for secret in group] + [

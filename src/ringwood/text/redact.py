@@ -43,20 +43,21 @@ def redact(text: str) -> tuple[str, int]:
 
 
 def _found(text: str) -> Iterator[tuple[int, re.Match[str]]]:
-    """Yield what the rules find, from left to right, of two at one place the earlier rule's.
+    """Yield what the rules find by where the secrets begin, of two at one place the longer.
 
-    No rule reads a place twice, and none reads what another one has matched.
+    What a rule needs to see around its secret may hold another one; the secrets themselves never
+    overlap, and no rule reads a place twice.
     """
     lowered = text.lower()
     active = [number for number, rule in enumerate(RULES) if _is_hinted(rule, text, lowered)]
     ahead = {number: _compiled(number).search(text) for number in active}
-    while waiting := [(match.start(), number) for number, match in ahead.items() if match]:
-        _, first = min(waiting)
+    while waiting := [(m.start(1), -m.end(1), number) for number, m in ahead.items() if m]:
+        _, _, first = min(waiting)
         if (found := ahead[first]) is not None:
             yield first, found
-            for start, number in waiting:
-                if start < found.end():
-                    ahead[number] = _compiled(number).search(text, found.end())
+            for start, _, number in waiting:
+                if start < found.end(1):
+                    ahead[number] = _compiled(number).search(text, found.end(1))
 
 
 def _is_hinted(rule: Rule, text: str, lowered: str) -> bool:

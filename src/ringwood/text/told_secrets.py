@@ -29,13 +29,16 @@ _TYPE = r"(?:: ?[\w.\[\]|]{1,30}+ )?"
 _STARS = r"(?:\*\*)?[ \t]?"
 _COLON = rf"{_MARKS}[ \t]{{0,8}}[:：][ \t]{{0,8}}{_STARS}"
 _ASSIGN = rf"{_MARKS}[ \t]{{0,8}}(?:=>|:=|[:=：＝])[ \t]{{0,8}}{_STARS}"
+# "password for the router is …", "passphrase was …", "token 是…"
 _FILLER = r"(?: (?:for|of|to|on|at|in|here)\b[^\n.:=]{0,40}?)?"
-_IS = rf"{_MARKS}[ \t]{{0,2}}(?:\b(?:is|was|to|as)[ \t]|[是为][：:]?){_STARS}"
+_IS = rf"{_MARKS}[ \t]{{0,2}}(?:\b(?:is|was|to|as)[ \t:]|[是为][：:]?){_STARS}"
 _QUOTE = r"\\?[\"'`“‘「]"
 _UNQUOTE = r"\\?[\"'`”’」]"
 
 # -- what a value is -------------------------------------------------------------------------------
 
+# One run of characters without white space, brackets and quotes; of raw JSON no escape. Quotes say
+# themselves where a value ends.
 _CHAR = r"(?:[!#-%&*+\--:=?-Z^_a-z|~]|\\(?![nrtu\"'`]))"
 _RUN = rf"{_CHAR}{{4,}}(?<![.:?\\])"
 _QUOTED = r"[!#-&(-Z\]-_a-~]"
@@ -43,11 +46,14 @@ _CLAUSE_END = r"(?=[.;!。；！，、]?[ \t]*(?:$|[\n\\]))"
 
 # -- what is none ----------------------------------------------------------------------------------
 
+# `${TOKEN}`, `<token>`, an address, a row of crosses, `!env X`, `/run/secrets/db`
 _REFERENCE = (
     r"-----|\$[{(A-Z_]|\$[a-z_]++(?![\w$])|[<{%\[]|https?:|(?:sk-)?[xX*.•]{3}|\#\#|(?i:your[-_ ])"
     r"|!(?i:env|secret|ref|sub|vault)|\.{0,2}~?/[\w.-]+/"
 )
+# `get_token()`, `env["TOKEN"]`, `Option<String>`
 _CODE = r"[&*]?(?:mut )?[A-Za-z_$][\w.$!?]*+[(\[{<]"
+# `string`, `null`, `required`: what documentation and types have in place of a value
 _KIND = (
     r"[&*]?(?i:string|str|text|number|int|integer|bool|boolean|bytes|buffer|object|any|null|none"
     r"|nil|undefined|true|false|required|optional|hidden|password|passwd|secret|token|bearer)"
@@ -69,7 +75,6 @@ _UNIT = (
 _NO_AMOUNT = rf"(?![0-9][0-9.,~～–-]*+(?:[ \t]+{_UNIT}|[ \t]*[位个字到至天次分条行秒年月%]))"
 _VALUE = rf"{_NO_SECRET}{_NO_AMOUNT}{_NO_PROSE}{_NO_NAME}"
 _DIGIT = r"(?=[A-Za-z_+/.=-]*+[0-9])"
-_ADJACENT = rf"[ \t](?=[^\s\d]*+\d){_NO_NUMBER}(?={_CHAR}{{6}})"
 _STATE = r"(?i:correct|private|public|visible)\b"
 _ALONE = rf"{_NO_SECRET}(?={_CHAR}{{6,}}+(?:[\s\"';&`]|$))"  # as a shell or a connection has it
 
@@ -85,6 +90,7 @@ _STOP = (
     r"|to|token|too|try|type|unknown|until|unset|use|user|username|valid|value|via|was|weak|when"
     r"|where|which|will|with|wrong|yes|you|your|[a-z]{1,18}(?:ed|ing|ly|tion))(?![A-Za-z])"
 )
+_ADJACENT = rf"[ \t](?!{_STOP})(?=[^\s\d]*+\d){_NO_NUMBER}(?={_CHAR}{{6}})"
 _WORDS = rf"(?: ?(?!{_STOP})[A-Za-z]{{3,20}}+(?![\w.-]*\w)){{1,8}}+"
 _PHRASE = rf"(?: ?(?!{_STOP}){_QUOTED}{{1,40}}+){{1,8}}+"
 
@@ -182,7 +188,7 @@ TOLD: tuple[Rule, ...] = (
     (
         "secret",
         ("password>", "passwd>", "passphrase>", "pass>", "pwd>"),
-        rf"<(?:[\w.-]{{1,40}}:)?[\w.-]{{0,40}}?{_PASS}>{_NO_SECRET}([^<\s]{{4,}}+)(?=</)",
+        rf"<(?:[\w.-]{{1,40}}:)?[\w.-]{{0,40}}?{_PASS}>(?!{_REFERENCE}|{_KIND})([^<\s]{{4,}}+)(?=</)",
     ),
     # -- Chinese
     (
@@ -194,8 +200,8 @@ TOLD: tuple[Rule, ...] = (
     (
         "secret",
         ("密码", "口令"),
-        rf"{_ZH_PASS}(?:{_ZH_COLON}|(?:{_ZH_IS}|[ \t])(?:{_NO_PROSE}|(?=[a-z]{{4,}}+{_ZH_END})))"
-        rf"{_STARS}{_QUOTE}?{_NO_SECRET}{_NO_AMOUNT}({_RUN})",
+        rf"{_ZH_PASS}(?:{_ZH_COLON}|(?:{_ZH_IS}|[ \t](?!{_STOP}))"
+        rf"(?:{_NO_PROSE}|(?=[a-z]{{4,}}+{_ZH_END}))){_STARS}{_QUOTE}?{_NO_SECRET}{_NO_AMOUNT}({_RUN})",
     ),
     (
         "secret",
