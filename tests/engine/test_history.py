@@ -55,9 +55,9 @@ def test_when_a_text_had_last_changed_is_known_for_every_moment(engine: Engine) 
 def test_what_has_changed_since_is_listed_per_space_and_not_before_it_was_written(
     engine: Engine,
 ) -> None:
-    one, _ = store(engine, "one", created_at=NOON)
-    store(engine, "never changed", created_at=NOON)
-    late, _ = store(engine, "late", created_at=NOON + DAY)
+    one, _ = store(engine, "one", created_at=NOON, changed_at=NOON)
+    store(engine, "never changed", created_at=NOON, changed_at=NOON)
+    late, _ = store(engine, "late", created_at=NOON + DAY, changed_at=NOON + DAY)
     change(engine, one.id, "one more", 3)
     with engine.writing() as writer:
         card = document(late.id, "later", created_at=late.created_at, changed_at=NOON + 4 * DAY)
