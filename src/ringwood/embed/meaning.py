@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class Meaning:
     """Subtracted before comparing."""
     anchors: Anchors
     """Map of centred cosines to 0..1."""
+    own_anchors: Mapping[str, Anchors] = field(default_factory=dict)
+    """A space's own, by script: of two texts of that script, instead of the embedder's."""
     settled: bool = False
     """Whether means are a space's own: what all of its texts share counts for nothing then."""
 
@@ -35,9 +37,11 @@ class Meaning:
         return cls(embedder, embedder.means, embedder.anchors)
 
     def on(
-        self, own: Mapping[str, FloatVector], backgrounds: Sequence[tuple[float, float]] = ()
+        self,
+        own: Mapping[str, FloatVector],
+        backgrounds: Mapping[str, tuple[float, float] | None],
     ) -> Meaning:
-        """Compare with means and a background of a space's own, where it has some.
+        """Compare with means and backgrounds of a space's own, where it has some.
 
         What the space is about is common to all scripts of a multilingual model: scripts without
         a mean of their own take the embedder's, moved as far as the others are. A Chinese question
@@ -46,8 +50,8 @@ class Meaning:
 
         Args:
             own: float32[d] per script.
-            backgrounds: median and 99.9th percentile of centred cosines of unrelated nodes, for
-                each script that has them; their averages take the place of the embedder's.
+            backgrounds: median and 99.9th percentile of centred cosines of unrelated nodes of one
+                script; None where they were not measured.
         """
         if not own or self.means is UNCENTRED:
             return self
@@ -56,12 +60,26 @@ class Meaning:
         moved = [own[script] - mean for script, mean in known.items() if mean is not None]
         shift = np.mean(moved, axis=0, dtype=np.float32) if moved else np.float32(0)
         by_script = {script: mean + shift for script, mean in given.items()} | dict(own)
-        anchors = self.anchors
-        if backgrounds:
-            median, p999 = np.mean(backgrounds, axis=0).tolist()
-            anchors = replace(anchors, background_median=median, background_p999=p999)
+        own_anchors = {
+            script: replace(self.anchors, background_median=each[0], background_p999=each[1])
+            for script, each in backgrounds.items()
+            if each is not None
+        }
         means = Means(version_of(by_script), by_script)
-        return replace(self, means=means, anchors=anchors, settled=True)
+        return replace(self, means=means, own_anchors=own_anchors, settled=True)
+
+    def anchors_between(self, one: str, other: str) -> Anchors:
+        """Return how centred cosines between texts of two scripts are read.
+
+        Across two it is the middle of what is measured within each: among the pairs across lie the
+        translations, which are no background.
+        """
+        ours, theirs = (self.own_anchors.get(script, self.anchors) for script in (one, other))
+        return Anchors(
+            (ours.background_median + theirs.background_median) / 2,
+            (ours.background_p999 + theirs.background_p999) / 2,
+            self.anchors.duplicate_q1,
+        )
 
     @property
     def identity(self) -> str:
@@ -72,9 +90,15 @@ class Meaning:
         """Subtract each row's script mean. Rows unit length."""
         return centre(rows, scripts, self.means)
 
-    def similarity(self, centred: float) -> float:
-        """Return the calibrated similarity of a pair, 0..1, from its centred cosine."""
-        return float(calibrate(centred, self.anchors))
+    def similarity(self, centred: float, one: str, other: str) -> float:
+        """Return the calibrated similarity of a pair, 0..1.
+
+        Args:
+            centred: its centred cosine.
+            one: the script of one text.
+            other: the script of the other.
+        """
+        return float(calibrate(centred, self.anchors_between(one, other)))
 
     def to_others(
         self,
@@ -85,13 +109,18 @@ class Meaning:
     ) -> list[float]:
         """Compare one row with others, each unit length: calibrated similarities, 0..1."""
         centred = self.centre(np.stack([row, *others]), [script, *scripts])
-        return [float(each) for each in calibrate(centred[1:] @ centred[0], self.anchors)]
+        similar: FloatVector = centred[1:] @ centred[0]
+        for other in set(scripts):
+            chosen = np.fromiter((each == other for each in scripts), bool, len(scripts))
+            similar[chosen] = calibrate(similar[chosen], self.anchors_between(script, other))
+        return [float(each) for each in similar]
 
     def among(self, centred: Mapping[int, FloatVector]) -> Callable[[int, int], float | None]:
         """Compare all pairs of nodes at once.
 
         Args:
-            centred: rows by node id, each centred on the means of its own space.
+            centred: rows by node id, each centred on the means of its own space. They are read by
+                the embedder's anchors: of near-duplicates, all spaces and scripts read alike.
 
         Returns:
             The calibrated similarity of two node ids, 0..1; None where one has no row.

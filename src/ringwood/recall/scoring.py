@@ -37,8 +37,8 @@ class ScoreOptions:
 class Scale:
     """How cosines of one space are read."""
 
-    similarity: Callable[[Cosine], float]
-    """Calibrates a cosine to 0..1."""
+    similarity: Callable[[Cosine, str], float]
+    """Calibrates the cosine of a node of a script to 0..1."""
     settled: bool = False
     """Whether the space has means of its own."""
 
@@ -95,9 +95,9 @@ def _measure(
         if node.document not in documents:
             continue
         cosine = gathered.cosines.get(identity)
-        scale = scales.get(documents[node.document].space, Scale(lambda cosine: cosine.raw))
+        scale = scales.get(documents[node.document].space, Scale(lambda cosine, _: cosine.raw))
         signals = Signals(
-            cosine=None if cosine is None else scale.similarity(cosine),
+            cosine=None if cosine is None else scale.similarity(cosine, node.script),
             cosine_raw=None if cosine is None else cosine.raw,
             lexical=lexical.get(identity, 0.0),
             rrf=ranks.get(identity, 0.0),

@@ -159,7 +159,9 @@ def compare(
     for script in sorted(set(space.scripts.tolist())):
         places = np.flatnonzero(space.scripts == script)
         rows = meaning.centre(space.rows[places], [script] * len(places))
-        pairs = nearest_pairs(rows, space.documents[places], meaning.anchors, link, on_rows)
+        pairs = nearest_pairs(
+            rows, space.documents[places], meaning.anchors_between(script, script), link, on_rows
+        )
         nodes = space.nodes[places].tolist()
         for (one, other), weight in pairs.items():
             wanted[nodes[one], nodes[other]] = Edge(nodes[one], nodes[other], SIMILAR, weight)
@@ -236,7 +238,12 @@ def _similar(reader: Reader, nodes: Sequence[int]) -> dict[Ends, Edge]:
 
 
 def _mark(cards: Iterable[Document], meaning: Meaning, link: LinkOptions) -> str:
-    measure = (meaning.identity, meaning.means.version, meaning.anchors)
+    measure = (
+        meaning.identity,
+        meaning.means.version,
+        meaning.anchors,
+        sorted(meaning.own_anchors.items()),
+    )
     digest = hashlib.sha256(repr((measure, link.max_edges, link.threshold)).encode())
     for card in sorted(cards, key=lambda each: each.id):
         digest.update(f"\0{card.id} {card.sha256} {card.state}".encode())

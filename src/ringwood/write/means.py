@@ -36,7 +36,7 @@ def meaning_of(reader: Reader, meaning: Meaning, space: str) -> Meaning:
     own = reader.means(meaning.identity, space)
     return meaning.on(
         {script: each.mean for script, each in own.items()},
-        [each.background for each in own.values() if each.background is not None],
+        {script: each.background for script, each in own.items()},
     )
 
 
