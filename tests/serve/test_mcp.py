@@ -108,7 +108,7 @@ def test_the_list_of_tools_is_small_and_whole(app: Memory) -> None:
         assert each["annotations"] == {
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent,
+            "idempotentHint": True,
             "openWorldHint": False,
         }
     assert len(text) / CHARS_PER_TOKEN < 2000

@@ -1,7 +1,8 @@
 """The eight tools that a model may call, once for MCP and DSH: names, schemas, and the call.
 
 A tool works in its memory's space and has no argument for another: it recalls and reads there and
-in `global`, stores, forgets and explains there only.
+in `global`, stores, forgets and explains there only. None reaches beyond the home, and the same
+call again changes nothing more.
 """
 
 from __future__ import annotations
@@ -47,10 +48,6 @@ class Tool:
     """May remove something for good."""
     call: Callable[[Memory, Arguments], dict[str, Any]]
     """Do it, with arguments that fit. Raises `RingwoodError`."""
-    idempotent: bool = True
-    """The same call again changes nothing more."""
-    open_world: bool = False
-    """Reaches beyond the home."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,8 +240,8 @@ async def _list_tools(
                 annotations=types.ToolAnnotations(
                     read_only_hint=tool.read_only,
                     destructive_hint=tool.destructive,
-                    idempotent_hint=tool.idempotent,
-                    open_world_hint=tool.open_world,
+                    idempotent_hint=True,
+                    open_world_hint=False,
                 ),
             )
             for tool in tools.TOOLS
