@@ -295,6 +295,18 @@ def test_a_signal_ends_the_server_while_its_client_is_there(
 
 
 @pytest.mark.slow
+def test_a_server_that_nobody_calls_makes_no_home(tmp_path: Path) -> None:
+    with Lines(tmp_path / "home") as server:
+        server.open()
+        assert server.end() == 0
+        assert not (tmp_path / "home").exists()
+    with Lines(tmp_path / "home") as server:
+        server.open()
+        server.call("mem_stats", {})
+        assert (tmp_path / "home").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="needs /proc")
 def test_no_child_outlives_a_server_whose_client_went_away(tmp_path: Path) -> None:
     with Lines(tmp_path / "home", "--embedder", "bundled") as server:

@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from threading import Timer
 from typing import NoReturn
 
@@ -74,12 +73,7 @@ async def _catch_up(memory: Memory) -> None:
     """Take in what waits in the spool, now and by the clock; trouble is for the next time."""
     while True:
         try:
-            await to_thread.run_sync(partial(_take_in, memory), abandon_on_cancel=True)
+            await to_thread.run_sync(memory.take_in, abandon_on_cancel=True)
         except RingwoodError as error:
             _log.info("the spool has to wait: %s", error.code)
         await anyio.sleep(CATCH_UP_S)
-
-
-def _take_in(memory: Memory) -> None:
-    memory.create()
-    memory.take_in()
