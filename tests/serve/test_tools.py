@@ -370,6 +370,16 @@ def test_what_is_private_is_left_out(app: Memory) -> None:
     assert refused(call(app, "mem_store", {"text": f"<private>{CANARY}</private>"})) == "usage"
 
 
+def test_what_is_private_in_a_title_or_a_question_is_not_kept(app: Memory) -> None:
+    private = f"Fridays <private>{CANARY}</private>"
+
+    stored = told(call(app, "mem_store", {"text": "Deploy on Friday.", "title": private}))
+    asked = told(call(app, "mem_recall", {"query": private}))
+
+    assert app.read(stored["address"]).document.title.strip() == "Fridays"
+    assert told(call(app, "mem_explain", {"recall_id": asked["recall_id"]}))["query"] == "Fridays "
+
+
 # -- read ----------------------------------------------------------------------------------------
 
 

@@ -34,7 +34,7 @@ class Asking(Opened):
         """Find what answers a query; empty hits when nothing has enough evidence.
 
         Args:
-            query: any text.
+            query: any text. Private parts of it are neither looked for nor logged.
             budget: upper bounds; the settings' unless given.
             floor: evidence a hit needs, 0..1; the settings' for asked recalls unless given.
             as_of: only what was written until then.
@@ -107,7 +107,7 @@ class Asking(Opened):
 
     def _request(self, query: str, floor: float) -> Request:
         return Request(
-            query=redact(clean(query)[0])[0],
+            query=redact(clean(drop_private(query)[0])[0])[0],
             space=self.space,
             recall_id=secrets.token_hex(8),
             nonce=secrets.token_hex(8),

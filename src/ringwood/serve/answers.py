@@ -79,10 +79,11 @@ def store(memory: Memory, given: Arguments) -> dict[str, Any]:
             "Nothing was stored: all of it is recalled memory, or marked private.",
             mend="store what is new, in your own words",
         )
+    title = None if given["title"] is None else drop_blocks(drop_private(given["title"])[0])[0]
     importance = given["importance"]
     receipt = memory.store(
         text,
-        title=given["title"],
+        title=title,
         importance=None if importance is None else min(importance, MAX_IMPORTANCE),
         actor="assistant",
     )
