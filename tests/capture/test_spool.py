@@ -276,6 +276,18 @@ def test_a_draft_that_nobody_writes_any_more_is_swept_and_a_fresh_one_is_not(
         assert len(spool.waiting(home)) == 1
 
 
+def test_what_cannot_be_put_in_order_is_told_and_keeps_nobody_out_later(
+    home: str, folder: Path
+) -> None:
+    spool.append(home, event())
+    (folder / "removal").mkdir()
+    with pytest.raises(StorageError, match="cannot be put in order"), spool.draining(home):
+        pass
+    (folder / "removal").rmdir()
+    with spool.draining(home) as ours:
+        assert ours
+
+
 def test_one_at_a_time_drains(home: str) -> None:
     spool.append(home, event())
     with spool.draining(home) as mine, spool.draining(home) as other:

@@ -158,6 +158,9 @@ class draining:
     """Let one at a time empty the spool: yields False where another process or thread is at it.
 
     Whoever has it finishes first what a killed one left.
+
+    Raises:
+        StorageError: when the disk refuses that.
     """
 
     def __init__(self, home: str) -> None:
@@ -176,9 +179,14 @@ class draining:
         self._key = key
         mine = False
         try:
-            mine = self._lock()
-            if mine:
+            if self._lock():
                 _clear(self._folder)
+                mine = True
+        except OSError as error:
+            raise StorageError(
+                f"The spool {self._folder} cannot be put in order: {error.strerror}.",
+                mend=f"correct the permissions of {self._folder}; until then what was said waits",
+            ) from error
         finally:
             if not mine:
                 self.__exit__(None, None, None)

@@ -76,4 +76,6 @@ async def _catch_up(memory: Memory) -> None:
             await to_thread.run_sync(memory.take_in, abandon_on_cancel=True)
         except RingwoodError as error:
             _log.info("the spool has to wait: %s", error.code)
+        except Exception as error:  # noqa: BLE001 - an outermost loop: the client is served on
+            _log.warning("the spool has to wait: %s", type(error).__name__)
         await anyio.sleep(CATCH_UP_S)
