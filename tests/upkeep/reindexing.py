@@ -11,6 +11,7 @@ from ringwood.errors import EmbedderError
 from ringwood.memory import Memory
 
 SUBJECTS = ("harbour", "orchard", "quarry", "lantern", "saddle", "violin", "glacier", "bakery")
+QUERIES = ("harbour near gate 3", "violin on day 13", "a bakery", "day 21", "glacier gate")
 SAID_AT = datetime(2020, 3, 1, tzinfo=UTC)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.upkeep.reindexing import SAID_AT, Watched, answers, fill
+from tests.upkeep.reindexing import QUERIES, SAID_AT, Watched, answers, fill
 
 from ringwood import config
 from ringwood.embed.choose import Choice, Remembered
@@ -25,7 +25,6 @@ from ringwood.write.link import LinkOptions
 from ringwood.write.remembered import remembered
 
 NOTES = 40
-QUERIES = ("harbour near gate 3", "violin on day 13", "a bakery", "day 21", "glacier gate")
 
 
 @pytest.fixture
