@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -205,25 +206,29 @@ def test_a_folder_in_place_of_an_event_is_set_aside_too(home: str, folder: Path)
     assert [name for name, _ in spool.set_aside(home)] == [odd]
 
 
-@pytest.fixture
-def full_disk(home: str) -> Iterator[None]:
-    """Let no file of this process grow beyond a few bytes, as on a disk that is full."""
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no file of this process grow beyond a few bytes, as on a disk that is full.
+
+    For one call only: what the test's own report goes to may be a file, too.
+    """
     resource = pytest.importorskip("resource")
     signal = pytest.importorskip("signal")
-    spool.append(home, event("before"))
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.usefixtures("full_disk")
 def test_a_full_disk_is_told_and_leaves_nothing_torn(home: str, folder: Path) -> None:
+    spool.append(home, event("before"))
     before = listing(folder)
 
-    with pytest.raises(StorageError, match="cannot be kept"):
+    with full_disk(), pytest.raises(StorageError, match="cannot be kept"):
         spool.append(home, event("x" * 10_000))
 
     assert listing(folder) == before
