@@ -17,7 +17,7 @@ from typing import Any
 
 from ringwood import home as homes
 from ringwood.memory import Memory
-from ringwood.serve import wire
+from ringwood.serve.resident import wire
 
 PYTHON = (sys.executable, "-P", "-m", "ringwood")
 """The command, as a resident process is started."""

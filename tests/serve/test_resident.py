@@ -20,7 +20,7 @@ from ringwood import home as homes
 from ringwood.capture import spool
 from ringwood.capture.exchange import Event
 from ringwood.memory import Memory
-from ringwood.serve import wire
+from ringwood.serve.resident import wire
 
 FACT = "The staging database is called heron and listens on port 5544."
 

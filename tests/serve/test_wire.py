@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ringwood import home as homes
-from ringwood.serve import wire
+from ringwood.serve.resident import wire
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from ringwood.errors import RingwoodError
 from ringwood.hosts import claude_code, codex, notice
 from ringwood.hosts.trivial import is_trivial
 from ringwood.names import POLICY
-from ringwood.serve import start, wire
+from ringwood.serve.resident import start, wire
 from ringwood.version import __version__
 
 TYPE_CHECKING = False

@@ -25,7 +25,7 @@ from ringwood.serve.cli.app import Session, options
 def serve_command(session: Session, /, idle_s: float | None) -> int:
     """Be the resident process of a home, until nobody asks any more. There is never a second."""
     # Only now: the locks and sockets that it needs are not there on every system.
-    from ringwood.serve.seat import Seat, TakenError  # noqa: PLC0415
+    from ringwood.serve.resident.seat import Seat, TakenError  # noqa: PLC0415
 
     home = session.home = homes.locate(session.home)  # whole, before the folder changes
     try:
@@ -35,7 +35,7 @@ def serve_command(session: Session, /, idle_s: float | None) -> int:
         return 0
     try:
         # Only who serves loads what is dear.
-        from ringwood.serve.resident import Resident, log_to_file  # noqa: PLC0415
+        from ringwood.serve.resident.process import Resident, log_to_file  # noqa: PLC0415
 
         os.chdir("/")  # it keeps nobody's folder busy
         os.umask(0o077)  # whatever it writes, a log that is begun anew too, is its owner's alone

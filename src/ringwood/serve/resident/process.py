@@ -36,8 +36,8 @@ from ringwood.errors import NoHomeError, RingwoodError
 from ringwood.memory import Memory
 from ringwood.recall.brief import outline, renew
 from ringwood.recall.frame import render
-from ringwood.serve import wire
-from ringwood.serve.seat import Seat
+from ringwood.serve.resident import wire
+from ringwood.serve.resident.seat import Seat
 from ringwood.version import __version__
 
 _log = logging.getLogger(__name__)
