@@ -259,7 +259,7 @@ class _Turn:
         """Read what the last resident process wrote down for a session in this space."""
         try:
             with open(homes.brief_path(self._home, space_key(self._directory)), "rb") as file:
-                return file.read(MAX_QUERY_CHARS).decode("utf-8", "replace")
+                return file.read().decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
 
