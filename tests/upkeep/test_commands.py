@@ -1,4 +1,4 @@
-"""The commands rotate and dream: one object, the right exit code, and remarks beside the answer."""
+"""The commands rotate, dream and reindex: one object, the right exit code, and remarks beside the answer."""
 
 from __future__ import annotations
 
@@ -73,6 +73,56 @@ def test_without_a_home_a_command_ends_with_three(
 
     assert json.loads(_out(capsys))["error"]["code"] == "no_home"
     assert not (tmp_path / "none").exists()
+
+
+def test_reindex_goes_over_and_says_what_it_kept(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RINGWOOD_EMBEDDER")
+    capsys.readouterr()
+
+    assert run(["reindex", "hashing:64", "--dry-run"]) == 0
+    assert "would go by hashing:64" in _out(capsys)
+    assert run(["reindex", "hashing:64"]) == 0
+    told = capsys.readouterr()
+    assert "Recall goes by hashing:64 now; before, by hashing." in told.out
+    assert "of other embedders kept" in told.err
+    assert run(["reindex", "--drop-old", "--json"]) == 0
+    done = json.loads(_out(capsys))
+    assert (done["embedded"], done["switched"], done["kept"]) == (0, False, 0)
+    assert done["dropped"] == done["nodes"] == done["vectors"]
+    assert run(["stats", "--json"]) == 0
+    assert json.loads(_out(capsys))["embedder"]["name"] == "hashing:64"
+
+
+def test_reindex_in_the_background_is_wanted_until_it_is_cancelled(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+
+    assert run(["reindex", "hashing:64", "--background", "--json"]) == 0
+    assert json.loads(_out(capsys))["wanted"] == "hashing:64"
+    assert run(["reindex", "--status"]) == 0
+    assert "hashing:64 is being filled in" in _out(capsys)
+    assert run(["stats", "--json"]) == 0
+    assert "hashing:64 is being filled in" in json.loads(_out(capsys))["notes"][0]
+    assert run(["reindex", "--cancel", "--json"]) == 0
+    assert json.loads(_out(capsys)) == {"cancelled": "hashing:64"}
+    assert run(["reindex", "--status", "--json"]) == 0
+    assert json.loads(_out(capsys))["wanted"] is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--background"], ["--status", "--cancel"], ["--dry-run", "--background", "words"]]
+)
+def test_reindex_does_one_thing_at_a_time(
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: list[str],
+) -> None:
+    assert run(["reindex", *wrong]) == 2
+    assert run(["reindex", "--status", "--json"]) == 0
 
 
 def _out(capsys: pytest.CaptureFixture[str]) -> str:

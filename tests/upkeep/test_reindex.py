@@ -17,6 +17,7 @@ from ringwood.embed.meaning import Meaning
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import EmbedderError, NoHomeError, UsageError
 from ringwood.memory import Memory
+from ringwood.types import SIMILAR, Edge
 from ringwood.upkeep.reindex import Reindex
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
@@ -192,6 +193,32 @@ def test_a_setting_that_names_the_old_embedder_is_told(memory: Memory, quick: Pa
     config.set_value(str(quick), "embed.embedder", "hashing")
     with Memory.open(quick) as told:
         assert "ringwood config embed.embedder words" in told.reindex("words").notes[0]
+
+
+def test_edges_between_two_scripts_are_measured_anew_or_go(memory: Memory, quick: Path) -> None:
+    """What is put here is what an embedder that knows both languages would have found."""
+    same = "API gateway v2.14 release checklist QA"
+    texts = [
+        f"The {same} is ready.",
+        f"我们的清单：{same}，已经准备好了。今天开会讨论天气。",
+        "七号厅漏油。",
+    ]
+    receipts = [memory.store(text) for text in texts]
+    assert memory.wait(20.0)
+    engine = open_engine(quick, create=False)
+    with engine.writing() as writer, engine.reading() as reader:
+        nodes = [reader.node_ids([int(each.document)])[-1] for each in receipts]
+        near, far = Edge(nodes[0], nodes[1], SIMILAR, 0.99), Edge(nodes[0], nodes[2], SIMILAR, 0.98)
+        writer.put_edges(int(receipts[1].document), [near])
+        writer.put_edges(int(receipts[2].document), [far])
+
+    memory.reindex("hashing:512")
+
+    with engine.reading() as reader:
+        ends = {(e.source, e.target): e.weight for e in reader.edges([nodes[0]])}
+    engine.close()
+    assert (far.source, far.target) not in ends
+    assert 0.72 <= ends[near.source, near.target] < 0.98
 
 
 # -- cut short, overtaken, refused -----------------------------------------------------------------

@@ -19,6 +19,7 @@ from ringwood.embed.lease import EmbeddingLease
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.coverage import Coverage, Kept
 from ringwood.types import TIERS, Tier
+from ringwood.upkeep.across import measure_across
 from ringwood.upkeep.dream import Dreamed, DreamOptions, Progress, dream
 from ringwood.upkeep.dream import Plan as DreamPlan
 from ringwood.upkeep.filling import Filling
@@ -208,6 +209,7 @@ class Reindex:
         else:
             plan = DreamPlan(self.target.meaning, self._plan.link, self._plan.dream)
             self.relinked = dream(self._engine, plan, on_nodes)
+            measure_across(self._engine, self.target.meaning, self._plan.link)
         with self._engine.writing() as writer, self._engine.reading() as reader:
             if wanted(reader) == self.target.remembered:
                 want(writer, None)
