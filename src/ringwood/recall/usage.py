@@ -58,8 +58,8 @@ class Use:
 def write_uses(engine: Engine, uses: Sequence[Use]) -> None:
     """Log recalls and count their accesses, in one transaction per tier.
 
-    A recall of a document that was forgotten since is not logged. Accesses in an older tier that
-    cannot be written now are not counted: they only break ties.
+    A recall of what was forgotten since is not logged. Accesses in an older tier that cannot be
+    written now are not counted: they only break ties.
 
     Raises:
         StorageError: when the hot tier cannot be written in time. Then nothing was.
@@ -68,7 +68,9 @@ def write_uses(engine: Engine, uses: Sequence[Use]) -> None:
     with engine.writing(timeout_s=WAIT_S) as writer, engine.reading() as reader:
         for use, payload in zip(uses, payloads, strict=True):
             recall_id, documents = use.recall.recall_id, use.documents()
-            if len(reader.documents(documents)) == len(documents):
+            used = {node for tier in TIERS for node in use.nodes(tier)}
+            there = len(reader.documents(documents)), len(reader.nodes(used))
+            if there == (len(documents), len(used)):
                 writer.log_recall(recall_id, use.at, documents, payload, keep=LOG_KEEP)
             writer.count_access(use.nodes("hot"))
     for tier in TIERS[1:]:

@@ -133,6 +133,8 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
     rewrite(erasure.engine, document.id, erasure.intake)
+    with erasure.engine.writing() as writer:  # what another process logged since it was purged
+        writer.purge_log([document.id])
     if file is not None:
         mirror.refresh_document(erasure.engine, erasure.mirror_root, document.id)
     erasure.engine.erase_traces()
