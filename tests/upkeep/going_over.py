@@ -69,4 +69,7 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    {"over": _over, "ask": _ask}[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1] == "over":
+        _over(*sys.argv[2:])
+    else:
+        _ask(*sys.argv[2:])

@@ -1,4 +1,4 @@
-"""The commands rotate, dream and reindex: one object, the right exit code, and remarks beside the answer."""
+"""The commands rotate, dream and reindex: one object, the right exit code, remarks beside it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ringwood.embed.meaning import Meaning
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import EmbedderError, NoHomeError, UsageError
 from ringwood.memory import Memory
-from ringwood.types import SIMILAR, Edge
+from ringwood.types import SIMILAR, Edge, Receipt
 from ringwood.upkeep.reindex import Reindex
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
@@ -258,7 +258,7 @@ def test_a_text_that_comes_at_the_last_moment_has_its_vector_before_the_switch(
     memory: Memory, quick: Path
 ) -> None:
     embedder = Watched(64)
-    late = []
+    late: list[Receipt] = []
 
     def store() -> None:
         if len(late) < 3:
