@@ -90,7 +90,8 @@ def test_what_came_too_late_is_told_another_time(filled: Host) -> None:
             wire.send(line, request, time.monotonic() + PATIENCE_S)
 
     eventually(lambda: "heron" in told(filled, query, session="late:1"))
-    assert "heron" not in told(filled, query, session="late:1")
+    # One of the three may be withdrawn only now, on a machine that has much else to do.
+    eventually(lambda: "heron" not in told(filled, query, session="late:1"))
 
 
 def test_nobody_else_can_talk_to_it(filled: Host) -> None:
