@@ -140,10 +140,15 @@ class OpenHome:
         return choose_next(asked, known, calibrated=calibrated, opener=self.embedder_named)
 
     def take_over(self, asked: str | Embedder, opened: Choice) -> None:
-        """Go by an embedder that the home went over to here, and close it when the time comes."""
+        """Go by an embedder that the home went over to here, and close it when the time comes.
+
+        Who named none before follows the home wherever it goes next.
+        """
         with self._lock:
             self._leave(self._chosen)
-            self._asked_embedder, self._chosen = asked, opened
+            self._chosen = opened
+            if self.asked is not None or not isinstance(asked, str):
+                self._asked_embedder = asked
 
     @property
     def under_way(self) -> Reindex | None:

@@ -309,7 +309,7 @@ def test_one_text_that_is_refused_keeps_no_other_from_its_vector(memory: Memory)
 
     standing = memory.reindexing()
     assert standing.coverage.nodes - standing.coverage.vectors in (1, 2)
-    assert standing.before == "hashing"
+    assert standing.current == "hashing"
 
 
 def test_a_reindex_that_somebody_cancels_ends(memory: Memory, quick: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_reindex_that_somebody_cancels_ends(memory: Memory, quick: Path) -> No
         memory.reindex("hashing:128", on_nodes=cancel)
 
     assert memory.cancel_reindex() is None
-    assert memory.reindexing().before == "hashing"
+    assert memory.reindexing().current == "hashing"
     assert vectors(memory, HashingEmbedder(128)) > 0, "what is filled in stays"
 
 
@@ -351,10 +351,13 @@ def test_whoever_has_the_home_open_notices(memory: Memory, quick: Path) -> None:
 
         memory.reindex("hashing:128")
 
-        assert answers(other, QUERIES) == answers(memory, QUERIES) != old
+        new = answers(other, QUERIES)
+        assert answers(memory, QUERIES) == new != old
         receipt = other.store("The ferryman sleeps in the boathouse.")
         assert other.wait(20.0)
         assert other.receipt(receipt).vectors == other.receipt(receipt).nodes
+        other.reindex("hashing:64")
+        assert not memory.recall("harbour").notes, "it named none itself, and follows"
 
 
 def test_a_recall_that_the_switch_and_the_dropping_overtake_is_answered_anew(
@@ -451,7 +454,7 @@ def test_whoever_has_time_goes_on_with_what_is_wanted(memory: Memory, quick: Pat
         steps += 1
 
     assert steps > 1
-    assert memory.reindexing().before == "hashing:128"
+    assert memory.reindexing().current == "hashing:128"
     assert memory.reindexing().wanted is None
     assert not memory.reindex_step(), "nothing is wanted"
     assert memory.recall("harbour near gate 3").hits[0].signals.cosine is not None
@@ -469,7 +472,7 @@ def test_a_step_waits_for_whoever_embeds(memory: Memory, quick: Path) -> None:
     lease.release()
     while memory.reindex_step():
         pass
-    assert memory.reindexing().before == "hashing:128"
+    assert memory.reindexing().current == "hashing:128"
 
 
 def test_an_embedder_of_anothers_own_is_left_to_it(memory: Memory, quick: Path) -> None:
@@ -495,5 +498,5 @@ def test_another_that_is_wanted_meanwhile_is_gone_on_with(memory: Memory) -> Non
     while memory.reindex_step():
         pass
 
-    assert memory.reindexing().before == "hashing:64"
+    assert memory.reindexing().current == "hashing:64"
     assert vectors(memory, HashingEmbedder(128)) > 0

@@ -61,7 +61,7 @@ class Plan:
 class Standing:
     """How far a home is on its way."""
 
-    before: str
+    current: str
     """The embedder that recall goes by."""
     wanted: str | None
     """The embedder that is filled in; None: no other."""
@@ -251,7 +251,7 @@ def standing(reader: Reader, tiers: Sequence[Tier] = TIERS) -> Standing:
     others = [kept for identity, kept in there.items() if identity not in identities]
     shown = coming or current
     return Standing(
-        before=current.name if current is not None else WORDS,
+        current=current.name if current is not None else WORDS,
         wanted=None if coming is None else coming.name,
         coverage=reader.coverage(shown.identity if shown is not None else "", tiers=tiers),
         others=Kept(sum(each.vectors for each in others), sum(each.bytes for each in others)),

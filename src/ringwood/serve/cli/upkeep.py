@@ -148,9 +148,9 @@ def _standing(session: Session, standing: Standing) -> int:
         return 0
     there = standing.coverage
     if standing.wanted is None:
-        output.answer(f"Recall goes by {standing.before}; no other embedder is wanted.")
+        output.answer(f"Recall goes by {standing.current}; no other embedder is wanted.")
     else:
-        output.answer(f"Recall goes by {standing.before}; {standing.wanted} is being filled in.")
+        output.answer(f"Recall goes by {standing.current}; {standing.wanted} is being filled in.")
     output.answer(f"{there.vectors} of {output.counted(there.nodes, 'node')} have its vector")
     if standing.others.vectors:
         session.say(
