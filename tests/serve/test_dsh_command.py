@@ -113,3 +113,32 @@ def test_what_is_for_people_says_the_same(capsys: pytest.CaptureFixture[str]) ->
     assert run(["dsh", "import"]) == 0
     assert "0 documents new or changed of 0 exchanges in 0 sessions" in capsys.readouterr().out
     assert run(["dsh", "no-such-action"]) == 2
+
+
+def test_a_person_is_told_how_it_stands_and_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["dsh", "status"]) == 1
+    before = capsys.readouterr()
+    assert run(["dsh", "install"]) == 0
+    assert f"has not run in {tmp_path / 'gone'}" not in capsys.readouterr().err
+    assert run(["dsh", "status"]) == 0
+    after = capsys.readouterr()
+
+    assert "plugin    not installed\n" in before.out
+    assert "ringwood dsh install" in before.err
+    assert "plugin    installed\n" in after.out
+    assert "ringwood dsh install" not in after.err
+
+    assert run(["dsh", "install", "--dry-run", "--dsh-home", str(tmp_path / "gone")]) == 0
+    assert f"has not run in {tmp_path / 'gone'}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["instal"]])
+def test_what_is_no_action_is_answered_with_those_that_there_are(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["dsh", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert "install, uninstall, status, import." in said
+    assert "child" not in said

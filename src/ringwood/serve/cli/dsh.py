@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from contextlib import ExitStack
@@ -25,8 +26,15 @@ ACTIONS = ("install", "uninstall", "status", "import")
 LOG_LINES = 5
 
 
+def _known(context: click.Context, _: click.Parameter, action: str | None) -> str:
+    if action not in (*ACTIONS, "child"):  # the plugin starts the child; nobody types it
+        said = "Say what to do" if action is None else f"dsh has no {action!r}; say one of"
+        context.fail(f"{said}: {', '.join(ACTIONS)}.")
+    return action
+
+
 @click.command("dsh")
-@click.argument("action", type=click.Choice([*ACTIONS, "child"]), metavar=f"[{'|'.join(ACTIONS)}]")
+@click.argument("action", required=False, metavar="|".join(ACTIONS), callback=_known)
 @click.option("--dsh-home", type=click.Path(path_type=Path), metavar="DIR", help="[~/.dsh]")
 @click.option("--dry-run", is_flag=True, help="Say what would happen and write nothing.")
 @click.option("--since", type=Moment(), metavar="ISO", help="Only sessions written since then.")
@@ -34,8 +42,12 @@ LOG_LINES = 5
 @options
 @click.pass_obj
 def dsh_command(session: Session, /, action: str, dsh_home: Path | None, **given: Any) -> int:
-    """Give DeepSeek Harness a memory: install or uninstall its plugin, or import old sessions."""
-    if action == "child":  # the plugin starts it; nobody types it
+    """Give DeepSeek Harness a memory.
+
+    install and uninstall put a plugin into DSH's home and take it out again; status says whether it
+    is there and what it last logged; import takes in the sessions that DSH kept.
+    """
+    if action == "child":
         return _child(session)
     place = installer.default_home() if dsh_home is None else dsh_home.expanduser().absolute()
     if action == "import":
@@ -43,6 +55,8 @@ def dsh_command(session: Session, /, action: str, dsh_home: Path | None, **given
     if action == "status":
         return _status(session, place)
     if action == "install":
+        if not place.is_dir():
+            session.say(f"DSH has not run in {place} yet: --dsh-home DIR names another")
         config = {} if session.home is None else {"dataDir": homes.locate(session.home)}
         change = installer.install(place, installer.row_of(config), dry_run=given["dry_run"])
     else:
@@ -62,6 +76,8 @@ def _tell(session: Session, action: str, change: installer.Change, dry_run: bool
         output.answer(f"{verb} {change.file}" + ("" if changed else ", as before"))
         if changed:
             session.say("DSH reads it when it starts")
+        if changed and action == "uninstall":
+            session.say("what was remembered stays: ringwood recent, ringwood forget")
     return 0
 
 
@@ -84,8 +100,23 @@ def _status(session: Session, place: Path) -> int:
     if session.json:
         output.json_object(told)
     else:
-        output.answer("\n".join(f"{name:<10}{value}" for name, value in told.items()))
+        _print_status(session, told)
     return 0 if row is not None else 1
+
+
+def _print_status(session: Session, told: dict[str, Any]) -> None:
+    plugin = "installed" if told["installed"] else "not installed"
+    if told["installed"] and not told["current"]:
+        plugin += ", by another Ringwood"
+    output.answer(f"dsh_home  {told['dsh_home']}\nplugin    {plugin}\nhome      {told['home']}")
+    if told["installed"]:
+        lost = "" if told["runs"] or not told["command"] else "  (cannot be run)"
+        command = shlex.join(told["command"]) or "ringwood, as found on the PATH"
+        output.answer(f"script    {told['script']}\ncommand   {command}{lost}")
+    for line in told["log"]:
+        output.answer(f"log       {line}")
+    if not (told["installed"] and told["current"]) or (told["command"] and not told["runs"]):
+        session.say("ringwood dsh install puts it in")
 
 
 def _import(session: Session, place: Path, given: dict[str, Any]) -> int:
@@ -110,11 +141,11 @@ def _import(session: Session, place: Path, given: dict[str, Any]) -> int:
             on_file=lambda done, total: advance("sessions", done, total),
         )
         memory.wait()
-    _print_import(session, done, time.monotonic() - began)
+    _print_import(session, place, done, time.monotonic() - began)
     return 1 if done.unreadable or done.taken.failed else 0
 
 
-def _print_import(session: Session, done: Backfill, seconds: float) -> None:
+def _print_import(session: Session, place: Path, done: Backfill, seconds: float) -> None:
     taken, skipped = done.taken, done.tally.skipped.most_common()
     if session.json:
         output.json_object(
@@ -138,6 +169,12 @@ def _print_import(session: Session, done: Backfill, seconds: float) -> None:
         f"{stored} new or changed of {output.counted(done.exchanges, 'exchange')}"
         f" in {output.counted(done.sessions, 'session')}"
     )
+    if not done.sessions:
+        session.say(
+            f"no session since then, or none at all, in {place}: --dsh-home DIR names another"
+        )
+    if skipped:
+        session.say("left out, by rows of the files:")
     for reason, rows in skipped:
         session.say(f"{rows:>8}  {reason}")
     for file, why in done.unreadable:
