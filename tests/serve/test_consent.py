@@ -53,7 +53,7 @@ def test_a_person_is_told_what_holds_and_why(capsys: pytest.CaptureFixture[str])
 
     assert said("pause") == "Capture is paused everywhere.\n"
     assert "harbour: paused by itself" in said("pause", "--here")
-    assert said("resume").startswith("Capture is on.\n")
+    assert said("resume").startswith("Capture is off in the space harbour: paused by itself")
     assert said("resume", "--here") == "Capture is on.\n"
     Path(consent.IGNORE_FILE).write_text("*", "utf-8")
     assert "a .ringwoodignore leaves it out" in said("resume", "--here")

@@ -49,9 +49,13 @@ def _change(session: Session, change: Callable[[str, str | None], None], *, here
     if session.json:
         output.json_object({"paused": everywhere, "here": in_space, "space": space})
         return 0
-    reason = "a .ringwoodignore leaves it out" if left_out else "paused by itself"
-    lines = ["Capture is paused everywhere." if everywhere else "Capture is on."]
+    here_too = f"in the space {space}: paused by itself, until ringwood resume --here"
+    if left_out:
+        here_too = "in this folder: a .ringwoodignore leaves it out"
+    told = "Capture is paused everywhere." if everywhere else "Capture is on."
     if in_space:
-        lines.append(f"Nothing is captured in the space {space}: {reason}.")
-    output.answer("\n".join(lines))
+        told = f"{told[:-1]}, and {here_too}." if everywhere else f"Capture is off {here_too}."
+    output.answer(told)
+    if in_space and not everywhere:
+        session.say("elsewhere it is on")
     return 0
