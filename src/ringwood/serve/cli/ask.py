@@ -29,7 +29,9 @@ DROPPED_SHOWN = 12
 @click.option(
     "--floor", type=click.FloatRange(0.0, 1.0), metavar="F", help="Evidence a hit needs.  [0.35]"
 )
-@click.option("--as-of", type=Moment(), metavar="ISO", help="Only what was written until then.")
+@click.option(
+    "--as-of", type=Moment(), metavar="ISO", help="What was there at that time, as it was."
+)
 @click.option("--why", is_flag=True, help="Every term of every score, and what was dropped.")
 @click.option(
     "--format",

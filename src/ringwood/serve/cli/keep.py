@@ -74,7 +74,9 @@ def init_command(session: Session, /, folder: Path | None) -> int:
 @click.option("--title", metavar="T", help="Instead of what the text says of its title.")
 @click.option("--path", metavar="P", help="Instead of the title's slug.")
 @click.option("--source", metavar="KEY", help="A later store under the same key is an edit of it.")
-@click.option("--replace", metavar="ADDRESS", help="The document whose new text this is.")
+@click.option(
+    "--replace", metavar="ADDRESS", help="The document or node that it takes the place of."
+)
 @click.option(
     "--importance",
     type=click.FloatRange(0.0, 1.0),
