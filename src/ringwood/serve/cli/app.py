@@ -140,8 +140,12 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, 1)):
-            ctx.fail(f"There is no command {args[0]!r}. Did you mean {near[0]!r}?")
+        if args[0] not in COMMANDS:
+            near = get_close_matches(args[0], COMMANDS, 1)
+            ctx.fail(
+                f"There is no command {args[0]!r}."
+                + (f" Did you mean {near[0]!r}?" if near else "")
+            )
         return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
