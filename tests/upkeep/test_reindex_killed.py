@@ -24,6 +24,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS, PARAGRAPHS = 50, 100
 KILLS = 5
+MOST_STEPS = 10
+"""After which it is killed at the latest; all of them together are fifty of the eighty it takes."""
 OLD, NEW = (f"hashing:{dim}" for dim in DIMS)
 
 
@@ -103,14 +105,16 @@ def test_a_home_goes_over_while_others_ask_though_whoever_does_it_is_killed(
         assert memory.reindexing().coverage.nodes >= BOOKS * PARAGRAPHS
         asker = stack.enter_context(running("ask", str(home)))
         for _ in range(KILLS):
-            with running("over", str(home), NEW):
-                sleep(0.1 + chance.random() * 0.5)
+            with running("over", str(home), NEW) as process:
+                for _ in range(chance.randint(1, MOST_STEPS)):
+                    assert follow(process, "nodes")
+                sleep(chance.random() * 0.05)
             filled_in.append(memory.reindexing().coverage.vectors)
             answer = memory.recall(QUERIES[0], floor=0.0, counted=False)
             assert (by_one_embedder(answer), answer.notes) == (DIMS[0], ())
         with running("over", str(home), NEW) as last:
             assert follow(last, "links"), "the moment after the switch"
-        assert memory.reindexing().before == NEW
+        assert memory.reindexing().current == NEW
         assert memory.reindexing().wanted == NEW, "killed before it had compared anew"
         with running("over", str(home), NEW) as last:
             assert last.wait(120.0) == 0
@@ -125,8 +129,7 @@ def test_a_home_goes_over_while_others_ask_though_whoever_does_it_is_killed(
         assert told["asked"]["0"] == 0, "no answer was measured by both, or by none"
         assert told["asked"][str(DIMS[0])] > 0
         assert told["asked"][str(DIMS[1])] > 0
-        assert filled_in == sorted(filled_in), "nothing that was filled in is lost"
-        assert 0 < filled_in[1] < filled_in[-1]
+        assert filled_in == sorted(set(filled_in)), "each got further, and nothing was lost"
         for found, wanted in zip(answers(memory, QUERIES), expected, strict=True):
             assert found == wanted
 
