@@ -9,3 +9,7 @@ POLICY = (
 )
 """The line that stands in every block of recalled memory, and once where a host takes standing
 words. Constant: a changing one would void the host's prefix cache."""
+
+LAST_FORGET = "last_forget"
+"""The home's own note of its last forgetting, another each time: a recall that began before it may
+show what is gone."""

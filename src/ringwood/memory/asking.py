@@ -9,6 +9,7 @@ from typing import Any
 
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory.base import Opened, instant
+from ringwood.names import LAST_FORGET
 from ringwood.recall.budget import Budget
 from ringwood.recall.pipeline import Request, recall
 from ringwood.recall.usage import LOG_KEEP, Use, unpack
@@ -125,6 +126,8 @@ class Asking(Opened):
         keep_query: bool = True,
     ) -> Recall:
         engine, choice, forgets = self._opened.engine(), self._opened.choice(), self._opened.forgets
+        with engine.reading() as reader:
+            last_forget = reader.meta(LAST_FORGET)
         options = replace(self.config.recall, budget=budget or self.config.budget)
         answer = recall(engine, choice.meaning, request, options)
         now = self._opened.choice()
@@ -133,7 +136,8 @@ class Asking(Opened):
             choice, answer = now, recall(engine, now.meaning, request, options)
         answer = replace(answer, notes=(*choice.notes, *answer.notes))
         logged = answer if keep_query else replace(answer, query="")
-        self._opened.keep(Use(logged, request.now, counted=counted), forgets=forgets)
+        use = Use(logged, request.now, counted=counted, last_forget=last_forget)
+        self._opened.keep(use, forgets=forgets)
         self._opened.wake()
         return answer
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ringwood.engine.base import Engine
 from ringwood.errors import StorageError
+from ringwood.names import LAST_FORGET
 from ringwood.recall.report import to_json
 from ringwood.types import TIERS, Recall, Tier
 
@@ -44,6 +45,8 @@ class Use:
     """When. UTC."""
     counted: bool
     """Whether its hits count as used."""
+    last_forget: str | None
+    """The home's note of its last forgetting, `LAST_FORGET`, when it began."""
 
     def nodes(self, tier: Tier) -> list[int]:
         """Return the hits in a tier that count as used, by node id."""
@@ -58,8 +61,9 @@ class Use:
 def write_uses(engine: Engine, uses: Sequence[Use]) -> None:
     """Log recalls and count their accesses, in one transaction per tier.
 
-    A recall of what was forgotten since is not logged. Accesses in an older tier that cannot be
-    written now are not counted: they only break ties.
+    A recall that began before something was forgotten is not logged: beside its hits stand the
+    first words of their neighbours, and in paths those of what was dropped. Accesses in an older
+    tier that cannot be written now are not counted: they only break ties.
 
     Raises:
         StorageError: when the hot tier cannot be written in time. Then nothing was.
@@ -68,9 +72,7 @@ def write_uses(engine: Engine, uses: Sequence[Use]) -> None:
     with engine.writing(timeout_s=WAIT_S) as writer, engine.reading() as reader:
         for use, payload in zip(uses, payloads, strict=True):
             recall_id, documents = use.recall.recall_id, use.documents()
-            used = {node for tier in TIERS for node in use.nodes(tier)}
-            there = len(reader.documents(documents)), len(reader.nodes(used))
-            if there == (len(documents), len(used)):
+            if reader.meta(LAST_FORGET) == use.last_forget:
                 writer.log_recall(recall_id, use.at, documents, payload, keep=LOG_KEEP)
             writer.count_access(use.nodes("hot"))
     for tier in TIERS[1:]:

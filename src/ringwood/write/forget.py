@@ -7,10 +7,12 @@ A tombstone comes before the copies go: should we die in between, the command ca
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringwood.engine.base import Engine
+from ringwood.engine.base import Engine, Writer
+from ringwood.names import LAST_FORGET
 from ringwood.types import TIERS, Document, Node, address_of
 from ringwood.write import mirror
 from ringwood.write.draft import Intake
@@ -35,6 +37,8 @@ class Forgotten:
     """Files of the mirror."""
     addresses: tuple[str, ...] = ()
     """The first twenty addresses."""
+    notes: tuple[str, ...] = ()
+    """What may still hold some of it, in sentences."""
 
     def __add__(self, other: Forgotten) -> Forgotten:
         return Forgotten(
@@ -44,6 +48,7 @@ class Forgotten:
             self.edges + other.edges,
             self.files + other.files,
             (*self.addresses, *other.addresses)[:20],
+            (*self.notes, *other.notes),
         )
 
 
@@ -133,8 +138,8 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
     rewrite(erasure.engine, document.id, erasure.intake)
-    with erasure.engine.writing() as writer:  # what another process logged since it was purged
-        writer.purge_log([document.id])
+    with erasure.engine.writing() as writer:
+        _purge_late(writer, document.id)
     if file is not None:
         mirror.refresh_document(erasure.engine, erasure.mirror_root, document.id)
     erasure.engine.erase_traces()
@@ -161,6 +166,15 @@ def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequ
     mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
 
 
+def _purge_late(writer: Writer, document: int) -> None:
+    """Purge what another process logged meanwhile, and let it log nothing that it has read before.
+
+    Belongs into the transaction after which nobody can read the text any more.
+    """
+    writer.purge_log([document])
+    writer.set_meta(LAST_FORGET, secrets.token_hex(8))
+
+
 def _delete_copies(engine: Engine, document: int) -> None:
     """Delete a document in every tier, again where a rotation carried it past us."""
     there = True
@@ -171,7 +185,7 @@ def _delete_copies(engine: Engine, document: int) -> None:
             if tier not in missing:
                 with engine.writing(tier) as writer:
                     writer.delete_document(document)
-                    if tier == "hot":  # what another process logged since it was purged
-                        writer.purge_log([document])
+                    if tier == "hot":
+                        _purge_late(writer, document)
         with engine.reading() as reader:
             there = reader.document(document) is not None
