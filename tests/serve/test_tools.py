@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from ringwood.capture.consent import pause, resume
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
 from ringwood.serve.answers import MAX_IMPORTANCE
@@ -482,3 +483,12 @@ def test_a_dream_finds_duplicates_of_its_own_space(app: Memory) -> None:
     groups = told(call(app, "mem_dream", {"dry_run": True}))["duplicate_groups"]
 
     assert groups == [[address_of("app", "/queue"), address_of("app", "/queue-again")]]
+
+
+def test_a_model_stores_nothing_while_capture_is_paused(words: Memory) -> None:
+    pause(words.home, None)
+    refused = call(words, "mem_store", {"text": "The harbour closes at six."})
+    assert refused.failed
+    assert "ringwood resume" in refused.content["error"]["mend"]
+    resume(words.home, None)
+    assert not call(words, "mem_store", {"text": "The harbour closes at six."}).failed

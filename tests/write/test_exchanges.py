@@ -152,6 +152,21 @@ def test_one_side_alone_is_stored_when_it_is_over(words: Memory, kind: str) -> N
     assert len(words.take_in().documents) == 1
 
 
+def test_a_receipt_counts_the_secrets_that_were_masked(words: Memory) -> None:
+    say(words.home, "person", f"The token is ghp_{'Zk4x' * 10}, use it.")
+    say(words.home, "assistant", "Done.")
+    say(words.home, "end")
+    assert words.take_in().redacted == 1
+
+
+def test_forgetting_says_that_the_spool_holds_what_cannot_be_read(words: Memory) -> None:
+    words.store(ANSWER, source="note")
+    say(words.home, "person", "Why did we leave the broker?")
+    [name] = spool.waiting(words.home)
+    (Path(words.home) / "spool" / name).write_bytes(b"{")
+    assert "spool" in words.forget(source="note").notes[0]
+
+
 def test_whoever_opens_the_home_next_catches_up(tmp_path: Path) -> None:
     home = str(tmp_path / "home")
     say(home, "person", "Why did we leave the broker?")

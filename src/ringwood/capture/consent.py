@@ -47,6 +47,14 @@ def is_paused_here(home: str, directory: str) -> bool:
     return bool(paused) and space_key(directory) in paused
 
 
+def is_paused_in(home: str, key: str | None) -> bool:
+    """Say whether capture is paused everywhere or in the space with a key; None is `global`'s."""
+    try:
+        return is_paused_everywhere(home) or key in _paused_spaces(home)
+    except (OSError, ValueError):
+        return True
+
+
 def is_left_out(directory: str) -> bool:
     """Say whether a `.ringwoodignore` leaves a directory out; the last line that fits decides.
 

@@ -11,6 +11,7 @@ from typing import Self
 
 from ringwood import config as settings
 from ringwood import home as homes
+from ringwood.capture.consent import is_paused_everywhere, is_paused_in
 from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
 from ringwood.errors import UsageError
@@ -107,6 +108,13 @@ class Opened:
     def _embedded_tiers(self) -> tuple[Tier, ...]:
         """Tiers whose nodes have vectors."""
         return tuple(t for t in TIERS if t != "cold" or not self.config.tiers.drop_cold_vectors)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the person paused capture, everywhere or in this space."""
+        if self._named_space not in (None, GLOBAL):
+            return is_paused_everywhere(self.home)
+        return is_paused_in(self.home, self._key)
 
     def _writing_space(self) -> str:
         """Return the space to write to, registered under its key."""

@@ -44,6 +44,11 @@ may take for some hundred exchanges."""
 TURN_PAUSE_S = 0.05
 """Pause before it asks again, seconds."""
 
+_IN_THE_SPOOL = (
+    "Captured events that cannot be stored or read lie in the home's spool, and may hold words of"
+    " it: `ringwood stats` lists them."
+)
+
 
 class Keeping(Opened):
     """Takes texts in and forgets them."""
@@ -212,13 +217,17 @@ class Keeping(Opened):
             self._opened.stored = there & (stored | {each.names for each in taken.done})
             return replace(taken, waiting=len(spool.waiting(self.home)))
 
-    def _take_in_all(self) -> None:
-        """Store all that waits in the spool, also where another process is at it just now."""
+    def _take_in_all(self) -> int:
+        """Store all that waits in the spool, also where another process is at it just now.
+
+        Returns:
+            How many events are left there: they cannot be stored, or it was never our turn.
+        """
         until = monotonic() + TURN_S
         while True:
             taken = self.take_in(everything=True)
             if taken.failed or not taken.waiting or monotonic() > until:
-                return
+                return taken.waiting
             sleep(TURN_PAUSE_S)
 
     def store_exchanges(
@@ -284,8 +293,8 @@ class Keeping(Opened):
                 "Say one thing to forget: an address, a document, a source or a space.",
                 mend="ringwood forget ADDRESS",
             )
-        if not dry_run:
-            self._take_in_all()  # what waits in the spool is to be forgotten too
+        # What waits in the spool is to be forgotten, too.
+        left = 0 if dry_run else self._take_in_all()
         erasure = self._opened.erasure(dry_run=dry_run)
         with erasure.engine.reading() as reader:
             if address is not None:
@@ -308,6 +317,8 @@ class Keeping(Opened):
                 with erasure.engine.writing() as writer:
                     writer.drop_means(space)
         self._opened.wake()
+        if left or spool.set_aside(self.home):
+            return replace(report, notes=(_IN_THE_SPOOL,))
         return report
 
     def close(self) -> None:

@@ -72,6 +72,11 @@ def _without_path(dropped: Mapping[str, Any]) -> dict[str, Any]:
 
 def store(memory: Memory, given: Arguments) -> dict[str, Any]:
     """Keep a text of the assistant's, and tell what became of it."""
+    if memory.is_paused:
+        raise UsageError(
+            "Nothing was stored: the person paused capture.",
+            mend="the person types `ringwood resume`, with --here for this space alone",
+        )
     text, private = drop_private(given["text"])
     text, blocks = drop_blocks(text)
     if private + blocks and not text.strip():

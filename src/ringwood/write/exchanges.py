@@ -38,6 +38,8 @@ class TakenIn:
     """Exchanges in which nothing was said but what had been recalled."""
     forgotten: int = 0
     """Exchanges that a tombstone keeps out."""
+    redacted: int = 0
+    """Secrets that were masked in what was stored."""
     waiting: int = 0
     """Events that stay in the spool: their exchange is not over, or another process sees to it."""
     failed: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ class TakenIn:
             self.existing + other.existing,
             self.echoes + other.echoes,
             self.forgotten + other.forgotten,
+            self.redacted + other.redacted,
             self.waiting + other.waiting,
             (*self.failed, *other.failed),
             (*self.done, *other.done),
@@ -97,7 +100,8 @@ def _store(
     if not exchange.turns:  # only an end came: its exchange is stored
         return TakenIn(done=(exchange,))
     space = _space(engine, exchange.space, intake)
-    turns, is_echo = _without_echo(_cleaned(exchange.turns), recalled(space))
+    cleaned, redacted = _cleaned(exchange.turns)
+    turns, is_echo = _without_echo(cleaned, recalled(space))
     if is_echo:
         return TakenIn(echoes=1, done=(exchange,))
     draft = Draft(
@@ -123,7 +127,8 @@ def _store(
         return TakenIn(forgotten=1, done=(exchange,))
     if outcome.outcome == "existing":
         return TakenIn(existing=1, done=(exchange,))
-    return TakenIn(documents=(outcome.document or 0,), done=(exchange,))
+    redacted += exchange.masked
+    return TakenIn(documents=(outcome.document or 0,), redacted=redacted, done=(exchange,))
 
 
 def _space(engine: Engine, key: str | None, intake: Intake) -> str:
@@ -138,10 +143,15 @@ def _space(engine: Engine, key: str | None, intake: Intake) -> str:
         return writer.register_space(key, space_slug(key))
 
 
-def _cleaned(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Repair and mask every turn by itself: afterwards no cleaning moves a word to another."""
-    said = (Turn(turn.actor, redact(clean(turn.text)[0])[0].strip()) for turn in turns)
-    return tuple(turn for turn in said if turn.text)
+def _cleaned(turns: Sequence[Turn]) -> tuple[tuple[Turn, ...], int]:
+    """Repair and mask every turn by itself: afterwards no cleaning moves a word to another.
+
+    Returns:
+        The turns that hold a word, and how many secrets were masked.
+    """
+    masked = [redact(clean(turn.text)[0]) for turn in turns]
+    said = (Turn(turn.actor, text.strip()) for turn, (text, _) in zip(turns, masked, strict=True))
+    return tuple(turn for turn in said if turn.text), sum(count for _, count in masked)
 
 
 def _without_echo(

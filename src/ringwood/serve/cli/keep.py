@@ -185,12 +185,15 @@ def forget_command(
                 "edges": report.edges,
                 "files": report.files,
                 "addresses": list(report.addresses),
+                "notes": list(report.notes),
                 "dry_run": dry_run,
             }
         )
     else:
         verb = "Would forget" if dry_run else "Forgot"
         output.answer(f"{verb} {_forgotten(report)}")
+        for note in report.notes:
+            session.say(f"note: {note}")
     return 0
 
 
