@@ -336,6 +336,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "candidates.top_k": (1, inf),
     "spread.expansion_damping": (0, 1),
     "priors.recency_days": (0.01, inf),
+    "fusion.across": (0, 1),
     "floor.asked": (0, 1),
     "floor.injected": (0, 1),
     "floor.cosine_zero": (0, 0.99),

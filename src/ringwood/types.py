@@ -162,10 +162,12 @@ class Signals:
     """BM25 over the best BM25 of the query, 0..1."""
     rrf: float = 0.0
     """Reciprocal rank fusion over both rankings, 0..1."""
+    across: float = 0.0
+    """What a node of another script than the question's is given in place of words, 0..0.45."""
     share: float = 0.0
     """Share of the query's idf mass that the node matches, 0..1."""
     base: float = 0.0
-    """Weighted sum of the three, times the tier weight. Of a hop: its hit's base."""
+    """Weighted sum of these, times the tier weight. Of a hop: its hit's base."""
     tier_weight: float = 1.0
     """1.00 hot, 0.90 warm, 0.78 cold."""
     evidence: float = 0.0

@@ -151,6 +151,9 @@ def test_threads_stem_alike() -> None:
     [
         ("Ringwood keeps memory, 记忆", "Latin"),
         ("记忆是一棵树 API", "Han"),
+        ("Agent Note: 精确会话查询服务", "Han"),
+        ("config.js 改完以后怎么 reload", "Han"),
+        ("The team calls this 记忆 in Chinese", "Latin"),
         ("日本語のテキスト", "Kana"),
         ("ﾘﾝｺﾞ", "Kana"),
         ("東京都庁舎前広場集合解散の", "Han"),

@@ -1,6 +1,6 @@
 """Fuse the ranking by words and the ranking by meaning into one base score.
 
-base = (0.55·cos + 0.20·lexical + 0.25·RRF) × tier weight
+base = (0.55·cos + 0.20·lexical + 0.25·RRF + across) × tier weight
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringwood.types import Term, Tier
+from ringwood.types import Signals, Term, Tier
 
 RRF_K = 60
 """Smoothing constant of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009)."""
@@ -24,6 +24,10 @@ class Weights:
     """Of BM25 relative to the best of the query."""
     rrf: float = 0.25
     """Of reciprocal rank fusion, which needs no scale."""
+    across: float = 0.5
+    """What a node of another script than the question's, which can hold none of its words, is given
+    in their place: its rank by meaning counts as the one by words too, and so much of its cosine as
+    BM25. 0: nothing. See bench/results/meaning.md."""
     hot: float = 1.00
     """Tier weight below 30 days."""
     warm: float = 0.90
@@ -34,7 +38,7 @@ class Weights:
     @classmethod
     def seed(cls) -> Weights:
         """Return the published formula, whatever the defaults become."""
-        return cls(cosine=0.55, lexical=0.20, rrf=0.25, hot=1.00, warm=0.90, cold=0.78)
+        return cls(cosine=0.55, lexical=0.20, rrf=0.25, across=0.0, hot=1.00, warm=0.90, cold=0.78)
 
     def tier(self, tier: Tier) -> float:
         """Return the weight of a tier."""
@@ -62,14 +66,31 @@ def relative(scores: Mapping[int, float]) -> dict[int, float]:
     return {identity: score / best for identity, score in scores.items()}
 
 
-def base_terms(
-    cosine: float | None, lexical: float, rrf: float, *, tier: Tier, weights: Weights
-) -> tuple[Term, ...]:
-    """Weigh the three signals of a node. Their sum is its base. A missing cosine counts 0."""
-    tier_weight = weights.tier(tier)
-    clamped = min(1.0, max(0.0, cosine or 0.0))
-    return (
-        Term("cosine", weights.cosine * clamped * tier_weight),
-        Term("lexical", weights.lexical * lexical * tier_weight),
-        Term("rrf", weights.rrf * rrf * tier_weight),
+def in_place_of_words(signals: Signals, by_meaning: float, weights: Weights) -> float:
+    """Return what a node of another script is given in place of words, before the tier's weight.
+
+    Words that it holds after all, names and numbers, count against it: nothing counts twice.
+
+    Args:
+        signals: its cosine, lexical and rrf.
+        by_meaning: what the ranking by meaning alone gives it, 0..0.5.
+        weights: how much each signal counts.
+    """
+    if not weights.across:
+        return 0.0
+    lexical = weights.across * (signals.cosine or 0.0)
+    return weights.lexical * max(0.0, lexical - signals.lexical) + weights.rrf * max(
+        0.0, 2.0 * by_meaning - signals.rrf
     )
+
+
+def base_terms(signals: Signals, *, tier: Tier, weights: Weights) -> tuple[Term, ...]:
+    """Weigh the signals of a node. Their sum is its base. A missing cosine counts 0."""
+    tier_weight = weights.tier(tier)
+    clamped = min(1.0, max(0.0, signals.cosine or 0.0))
+    terms = (
+        Term("cosine", weights.cosine * clamped * tier_weight),
+        Term("lexical", weights.lexical * signals.lexical * tier_weight),
+        Term("rrf", weights.rrf * signals.rrf * tier_weight),
+    )
+    return (*terms, Term("across", signals.across * tier_weight)) if signals.across else terms

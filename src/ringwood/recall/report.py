@@ -48,6 +48,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
             "cosine_raw": signals.cosine_raw,
             "lexical": signals.lexical,
             "rrf": signals.rrf,
+            "across": signals.across,
             "share": signals.share,
             "base": signals.base,
             "tier_weight": signals.tier_weight,

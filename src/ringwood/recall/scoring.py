@@ -10,7 +10,13 @@ from math import fsum
 from ringwood.engine.base import Cosine, NodeReader, WordScore
 from ringwood.recall.candidates import Gathered
 from ringwood.recall.floor import FloorOptions, evidence
-from ringwood.recall.fusion import Weights, base_terms, reciprocal_ranks, relative
+from ringwood.recall.fusion import (
+    Weights,
+    base_terms,
+    in_place_of_words,
+    reciprocal_ranks,
+    relative,
+)
 from ringwood.recall.ledger import Candidate
 from ringwood.recall.priors import PriorOptions, prior_terms, recency, use
 from ringwood.recall.spread import Activation, SpreadOptions, spread
@@ -88,6 +94,7 @@ def _measure(
 ) -> dict[int, Signals]:
     """Collect the signals of the direct hits."""
     ranks = reciprocal_ranks([gathered.words, gathered.vectors])
+    by_meaning = reciprocal_ranks([gathered.vectors])
     lexical = relative({node: score.bm25 for node, score in gathered.word_scores.items()})
     nothing = WordScore(0.0, 0.0)
     measured: dict[int, Signals] = {}
@@ -103,8 +110,11 @@ def _measure(
             rrf=ranks.get(identity, 0.0),
             share=gathered.word_scores.get(identity, nothing).share,
         )
+        across = bool(node.script and options.script) and node.script != options.script
+        if across:
+            lent = in_place_of_words(signals, by_meaning.get(identity, 0.0), options.fusion)
+            signals = replace(signals, across=lent)
         tier = documents[node.document].tier
-        across = bool(node.script) and node.script != options.script
         zero = options.floor.zero(settled=scale.settled, across=across)
         measured[identity] = replace(
             signals,
@@ -116,7 +126,7 @@ def _measure(
 
 
 def _base(signals: Signals, tier: Tier, weights: Weights) -> tuple[Term, ...]:
-    return base_terms(signals.cosine, signals.lexical, signals.rrf, tier=tier, weights=weights)
+    return base_terms(signals, tier=tier, weights=weights)
 
 
 def _candidate(
