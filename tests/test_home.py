@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,22 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_draft(tmp_path: Path) -> 
     assert refused
     assert [each.name for each in tmp_path.iterdir()] == ["config.toml"]
     assert file.read_text("utf-8") == "old"
+
+
+def test_a_small_file_is_whole_whichever_thread_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "brief.txt"
+    whole = {letter * 200_000 for letter in "abc"}
+    home.write_private(str(path), "a" * 200_000, synced=False)
+
+    def write(text: str) -> None:
+        for _ in range(40):
+            home.write_private(str(path), text, synced=False)
+
+    with ThreadPoolExecutor(3) as threads:
+        writing = [threads.submit(write, text) for text in whole]
+        read = {path.read_text("utf-8") for _ in range(200)}
+    for each in writing:
+        each.result()
+
+    assert read <= whole
+    assert list(tmp_path.iterdir()) == [path]

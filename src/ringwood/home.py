@@ -124,9 +124,9 @@ def write_private(path: str, text: str, *, synced: bool = True) -> None:
     Raises:
         StorageError: when the disk refuses; the old file is then untouched.
     """
-    draft = f"{path}.{os.getpid()}.new"
+    draft = f"{path}.{os.urandom(4).hex()}.new"  # another thread may write the same file now
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
