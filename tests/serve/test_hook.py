@@ -453,3 +453,26 @@ def test_a_hook_costs_little_with_a_resident_process(host: Host) -> None:
 
     assert host.answers()
     assert cost_ms < CPU_MS
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_a_slow_host_says_late_is_kept_though_the_turn_went_on(host: Host, ends: bool) -> None:
+    given = json.dumps(host.payload("UserPromptSubmit", prompt="ok thanks")).encode()
+    process = subprocess.Popen(
+        [*PYTHON, "hook", "claude-code"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=host.environ,
+        bufsize=0,
+    )
+
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(given[:20])
+        assert process.stdout.read() == b""
+        assert process.wait(PATIENCE_S) == 0
+        process.stdin.write(given[20:])
+        if ends:
+            process.stdin.close()
+        eventually(lambda: said(host) == [("", "person", "ok thanks")])

@@ -42,7 +42,7 @@ DEADLINE_S = 0.3
 ANSWER_S = 0.25
 """So long the resident process may take, from the same moment: what is left is for the answer."""
 INPUT_S = 0.15
-"""So long a host may take to say all, where it never says that it is done."""
+"""So long a host that does not end its input is waited for, once it has said an object."""
 WORKER_S = 10.0
 """So long the worker lives on when nobody waits for it any more: a slow disk may be slow."""
 MAX_INPUT_BYTES = 32 * 2**20
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> NoReturn:
     began = time.monotonic() - time.process_time()  # the interpreter's own start counts, too
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's; this ends by itself
-        text = _guarded(arguments, _read_input(began + INPUT_S), began)
+        text = _guarded(arguments, began)
         while text:
             text = text[os.write(1, text) :]
     except Exception:  # noqa: BLE001 - nothing that happens here may stop a turn
@@ -66,17 +66,17 @@ def main(arguments: list[str]) -> NoReturn:
     os._exit(0)  # without the interpreter's own farewell, which costs as much as its start
 
 
-def _guarded(arguments: list[str], given: bytes, began: float) -> bytes:
+def _guarded(arguments: list[str], began: float) -> bytes:
     """Let a child work, and return its answer; nothing when it is late or dies."""
     receiver, sender = os.pipe()
     try:
         worker = os.fork()
     except OSError:  # too many processes: better late than never
-        return _alone(arguments, given, began)
+        return _alone(arguments, began)
     if worker == 0:
         try:
             _let_go(receiver)
-            os.write(sender, answer(arguments, given, began))
+            os.write(sender, answer(arguments, _read_input(began + INPUT_S), began))
         finally:
             os._exit(0)
     os.close(sender)
@@ -90,18 +90,21 @@ def _guarded(arguments: list[str], given: bytes, began: float) -> bytes:
     return bytes(pieces) if pieces.endswith(b"\n") else b""
 
 
-def _alone(arguments: list[str], given: bytes, began: float) -> bytes:
+def _alone(arguments: list[str], began: float) -> bytes:
     """Work in this process, which then ends by itself when it is late."""
     signal.signal(signal.SIGALRM, lambda number, frame: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, max(0.001, began + DEADLINE_S - time.monotonic()))
-    return answer(arguments, given, began)
+    return answer(arguments, _read_input(began + INPUT_S), began)
 
 
 def _let_go(receiver: int) -> None:
-    """Hold nothing that a host waits for, stand in no folder, and live no longer than is right."""
+    """Hold nothing that a host waits for, and live no longer than is right.
+
+    The input stays: a host that is busy itself may not have said all of it yet.
+    """
     os.close(receiver)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
+    for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, WORKER_S)  # the system's own: it needs no Python to act
@@ -290,14 +293,27 @@ def _parse(arguments: list[str]) -> tuple[str, str]:
 
 
 def _read_input(until: float) -> bytes:
-    """Read standard input to its end, or as far as it came in time."""
+    """Read standard input to its end; from `until` on, an object that is whole is enough."""
     pieces = bytearray()
-    while len(pieces) < MAX_INPUT_BYTES and _is_ready(0, until):
+    while len(pieces) < MAX_INPUT_BYTES and (_is_ready(0, until) or not _is_whole(pieces)):
         piece = os.read(0, 1 << 20)
         if not piece:
             break
         pieces += piece
     return bytes(pieces)
+
+
+def _is_whole(text: bytearray) -> bool:
+    """Say whether a host that does not end its input has said all."""
+    if not text.rstrip().endswith(b"}"):
+        return False
+    try:
+        json.loads(text.decode("utf-8-sig", "replace"))
+    except ValueError:
+        return False
+    except RecursionError:
+        pass  # more of it would not help
+    return True
 
 
 def _is_ready(descriptor: int, until: float) -> bool:
