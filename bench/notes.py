@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    files = _pairs(given.folder, given.pairs) if given.pairs else [given.folder]
+    files = pairs_of(given.folder, given.pairs) if given.pairs else [given.folder]
     with tempfile.TemporaryDirectory() as home:
         result = _run(Path(home), files, given.embedder)
     if given.json:
@@ -46,7 +46,7 @@ def main() -> None:
         _print(result)
 
 
-def _pairs(folder: Path, number: int) -> list[Path]:
+def pairs_of(folder: Path, number: int) -> list[Path]:
     """Return the first pairs of twins by name."""
     chinese = [each for each in sorted(folder.rglob("*.zh.md")) if _english(each).exists()]
     return [file for each in chinese[:number] for file in (_english(each), each)]
