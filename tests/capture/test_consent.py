@@ -183,7 +183,7 @@ def test_a_link_is_left_out_as_what_it_points_at_is(home: str, folder: Path) -> 
     assert consent.is_paused(home, str(link))
 
 
-@pytest.mark.parametrize("kind", ["folder", "pipe", "link to nothing"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "UTF-16", "link to nothing"])
 def test_a_file_that_cannot_be_read_leaves_the_folder_out(
     home: str, folder: Path, kind: str
 ) -> None:
@@ -192,6 +192,8 @@ def test_a_file_that_cannot_be_read_leaves_the_folder_out(
         file.mkdir()
     elif kind == "pipe":
         os.mkfifo(file)
+    elif kind == "UTF-16":
+        file.write_text("*\n", "utf-16")
     else:
         file.symlink_to("nothing")
 

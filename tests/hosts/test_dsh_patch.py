@@ -110,6 +110,8 @@ def test_what_the_person_set_in_the_row_holds_when_it_is_written_anew() -> None:
         f"- id: x\n{END}\n",
         "- &a [*a]\n- \t- tab\n",
         "-" * 5000 + "\n",
+        "- a\0\n",
+        "- a\r- b\r",
     ],
 )
 def test_a_file_that_cannot_take_the_row_is_refused_with_a_way_out(text: str) -> None:

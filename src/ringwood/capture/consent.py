@@ -172,9 +172,10 @@ def _lines(path: str) -> list[str]:
         return ["*"] if os.path.lexists(path) else []
     try:
         with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            return file.read(_IGNORE_CHARS).splitlines()
+            text = file.read(_IGNORE_CHARS)
     except OSError:
         return ["*"]
+    return ["*"] if "\0" in text else text.splitlines()  # UTF-16: nobody knows what it says
 
 
 def _fits(pattern: str, parts: list[str]) -> bool:

@@ -30,6 +30,7 @@ _BLOCK = re.compile(
     rf"^[ ]*{re.escape(BEGIN)}\r?\n(?P<inside>.*?)^[ ]*{re.escape(END)}(?:\r?\n)?",
     re.DOTALL | re.MULTILINE,
 )
+_LONE_CR = re.compile(r"\r(?!\n)")
 _EMPTY_LIST = re.compile(r"^\[[ ]*\][^\n]*(?:\n|\Z)", re.MULTILINE)
 
 
@@ -60,6 +61,8 @@ def install_row(text: str | None, row: Row) -> str:
     Raises:
         ConfigError: when the file is no list of changes, or would not be one afterwards.
     """
+    if text is not None and _LONE_CR.search(text):
+        raise _no_list("its lines end in a bare carriage return")
     held = installed_row(text)
     before = remove_row(text)
     rows, indent = _read(before or "")
@@ -128,14 +131,15 @@ def installed_row(text: str | None) -> Row | None:
 
 def _read(text: str) -> tuple[list[Any], int]:
     """Read the list of changes, and the column in which its items begin."""
-    loader = _Loader(text)
     try:
-        node = loader.get_single_node()
-        rows = None if node is None else loader.construct_document(node)
+        loader = _Loader(text)  # refuses control characters
+        try:
+            node = loader.get_single_node()
+            rows = None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _no_list(str(error).replace("\n", " ")[:200]) from error
-    finally:
-        loader.dispose()
     if rows is None:
         return [], 0
     if not isinstance(node, yaml.SequenceNode) or not isinstance(rows, list):
