@@ -124,6 +124,41 @@ def test_a_recall_says_that_a_space_is_empty_or_vectors_are_to_come(
     assert "holds nothing yet" in call("recall", "x")[1]["notes"][0]
 
 
+def test_an_empty_list_says_what_was_looked_through(
+    call: Call, note: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call("import", str(note))
+    recent = ["recent", "--home", str(tmp_path / "home"), "--space"]
+
+    assert run([*recent, "s"]) == 0
+    listed = capsys.readouterr()
+    assert run([*recent, "harbour"]) == 0
+    empty = capsys.readouterr()
+
+    assert "Gateway" in listed.out
+    assert "Nothing in space" not in listed.err
+    assert (empty.out, empty.err) == ("", "Nothing in space harbour or in global.\n")
+
+
+def test_an_import_without_any_vector_says_where_the_reason_is(
+    note: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def said(embedder: str, home: str) -> str:
+        place = str(tmp_path / home)
+        assert run(["import", str(note), "--embedder", embedder, "--home", place]) == 0
+        return capsys.readouterr().err
+
+    without, vectors = said("openai:none", "one"), said("hashing", "two")
+
+    assert "Found by words only. ringwood stats says why." in without
+    assert "Found by words only" not in vectors
+
+
 def test_files_that_are_gone_are_listed_and_removed_only_when_asked(call: Call, note: Path) -> None:
     other = note.with_name("other.md")
     other.write_text("# Other\n\nSomething else.", "utf-8")

@@ -118,6 +118,8 @@ def store_command(session: Session, /, file: str, **given: Any) -> int:
     else:
         output.answer(f"{receipt.address}  ({receipt.state})")
         session.say(_counted(receipt.nodes, receipt.vectors, receipt.edges))
+        if receipt.state == "failed":
+            session.say("Kept, and found by words. ringwood stats says why it has no vectors yet.")
         _say_masked(session, receipt.redacted, receipt.repaired + repaired)
     return 0
 
@@ -309,6 +311,8 @@ def _print_import(session: Session, done: _Import) -> None:
             f"{output.counted(done.missing, 'vector')} to come whenever Ringwood runs;"
             " words find all already. The same import with --wait 600 waits for them."
         )
+    elif report.nodes and not report.vectors:
+        session.say("Found by words only. ringwood stats says why.")
     if imported.forgotten:
         session.say(f"{imported.forgotten} forgotten on purpose, left out (--again takes them in)")
     _say_masked(session, imported.redacted, imported.repaired)

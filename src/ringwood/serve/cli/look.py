@@ -122,6 +122,8 @@ def recent_command(session: Session, /, since: datetime | None, limit: int) -> i
         output.answer(
             f"{each.created_at:%Y-%m-%d}  {address_of(each.space, each.path)}  {each.title}"
         )
+    if not documents:
+        session.say(f"Nothing in space {space} or in global" + (" since then." if since else "."))
     return 0
 
 
