@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.scaling import grows_at_most
 
+from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
-from ringwood.write.wiki import Written, links_in
+from ringwood.types import LINK
+from ringwood.write.draft import Draft, Intake
+from ringwood.write.ingest import ingest
+from ringwood.write.wiki import Written, links_in, relink
 
 PUMP = """---
 aliases: [Big Pump, P-7]
@@ -179,3 +186,34 @@ def test_links_stay_in_their_space(tmp_path: Path, vault: Path) -> None:
 
             assert report.imported.links.links == 0
             assert links(one, "/pump-seven")[0] == {"/tank/outlet"}
+
+
+def test_links_lead_from_the_innermost_node_wherever_in_the_text_they_stand(tmp_path: Path) -> None:
+    text = (
+        "[[#Two]]\n\n# One\n\nA [[#Two]] b.\n\n- c\n  - d [[#Two]]\n  - e\n- f [[#Two]]\n\n"
+        "## Inside [[#Two]]\n\n> g\n>\n> h [[#Two]]\n\n# Two\n\ni\n\n[[#One]] j [[#Inside]]\n"
+    )
+    with closing(open_engine(tmp_path, create=True)) as engine:
+        draft = Draft(text, "s", "person", source="/v/a.md")
+        ingest(engine, [draft], Intake(datetime(2026, 3, 1, tzinfo=UTC), "ready"))
+        relink(engine, "s", ["/v/"])
+        with engine.reading() as reader:
+            [root] = reader.roots("s")
+            nodes = reader.nodes_of(root.id)
+            edges = reader.edges([node.id for node in nodes], LINK)
+    places = [link.at for link in links_in(text)]
+    holders = {
+        max((n for n in nodes if n.span[0] <= at < n.span[1]), key=lambda n: n.order).id
+        for at in places
+    }
+    assert len(places) == 8
+    assert {edge.source for edge in edges} == holders
+
+
+def test_what_links_cost_grows_with_their_number_only(tmp_path: Path) -> None:
+    with closing(open_engine(tmp_path, create=True)) as engine:
+        for length in (300, 1200):
+            parts = [f"## H{n}\n\nSee [[#H{n * 7 % length}]]." for n in range(length)]
+            draft = Draft("\n\n".join(parts), f"s{length}", "person", source="/v/a.md")
+            ingest(engine, [draft], Intake(datetime(2026, 3, 1, tzinfo=UTC), "ready"))
+        assert grows_at_most(lambda length: relink(engine, f"s{length}", ["/v/"]), 300, 1200, 8)

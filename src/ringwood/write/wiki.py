@@ -9,7 +9,7 @@ What names no note stays text.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import commonpath, normpath
@@ -166,6 +166,7 @@ class _Targets:
             for name in {PurePath(note.source).stem, PurePath(note.source).name, *note.names}:
                 self._by_name[name.casefold()].append(note)
         self._nodes: dict[int, tuple[Node, ...]] = {}
+        self._by_heading: dict[int, dict[str, Node]] = {}
 
     def nodes_of(self, document: int) -> tuple[Node, ...]:
         """Return a document's nodes, read once."""
@@ -178,19 +179,19 @@ class _Targets:
         note = self._note(link, origin)
         if note is None:
             return None
-        nodes = self.nodes_of(note.document)
         if not link.heading:
-            return nodes[0]
-        wanted = _folded(link.heading)
-        return next(
-            (
-                node
-                for node in nodes
-                if node.kind in ("section", "document")
-                and wanted in (_folded(node.title), _name(node))
-            ),
-            None,
-        )
+            return self.nodes_of(note.document)[0]
+        return self._headings_of(note.document).get(_folded(link.heading))
+
+    def _headings_of(self, document: int) -> dict[str, Node]:
+        """Return a document's sections by what links call them, the first of a name."""
+        if document not in self._by_heading:
+            named = self._by_heading[document] = {}
+            for node in self.nodes_of(document):
+                if node.kind in ("section", "document"):
+                    named.setdefault(_folded(node.title), node)
+                    named.setdefault(_name(node), node)
+        return self._by_heading[document]
 
     def _note(self, link: Written, origin: _Note) -> _Note | None:
         if not link.note:
@@ -227,21 +228,34 @@ def _wanted(reader: Reader, notes: Sequence[_Note], targets: _Targets) -> tuple[
     wanted: set[Edge] = set()
     unresolved = 0
     for note in notes:
-        for link in links_in(reader.text_of(note.document)):
-            target = targets.find(link, note)
-            if target is None:
-                unresolved += 1
-                continue
-            holder = _holder(targets.nodes_of(note.document), link.at)
-            if holder.id != target.id:
-                wanted.add(Edge(holder.id, target.id, LINK, 1.0))
+        links = list(links_in(reader.text_of(note.document)))
+        found = [(link.at, targets.find(link, note)) for link in links]
+        resolved = sorted((at, target.id) for at, target in found if target is not None)
+        unresolved += len(links) - len(resolved)
+        if resolved:
+            nodes = targets.nodes_of(note.document)
+            holders = _holders(nodes, [at for at, _ in resolved])
+            wanted |= {
+                Edge(holder.id, target, LINK, 1.0)
+                for holder, (_, target) in zip(holders, resolved, strict=True)
+                if holder.id != target
+            }
     return wanted, unresolved
 
 
-def _holder(nodes: Sequence[Node], at: int) -> Node:
-    """Return the innermost node whose source holds a place."""
-    return max(
-        (node for node in nodes if node.span[0] <= at < node.span[1]),
-        key=lambda node: node.order,
-        default=nodes[0],
-    )
+def _holders(nodes: Sequence[Node], places: Iterable[int]) -> Iterator[Node]:
+    """Yield the innermost node whose source holds each of some places; the root where none does.
+
+    Args:
+        nodes: of one document, in reading order: what lies in a node follows it.
+        places: in code points, rising.
+    """
+    open_nodes = [nodes[0]]
+    coming = deque(nodes[1:])
+    for at in places:
+        while coming and coming[0].span[0] <= at:
+            open_nodes.append(coming.popleft())
+        # What has ended here holds no later place either.
+        while len(open_nodes) > 1 and open_nodes[-1].span[1] <= at:
+            open_nodes.pop()
+        yield open_nodes[-1]
