@@ -206,9 +206,10 @@ def _same_in_place(
     match: _Match, key: Callable[[_Tree], Sequence[Hashable]], *, whole: bool = False
 ) -> None:
     """Pair what is equal and stands at the same path."""
-    olds = {(match.old.places[i], key(match.old)[i]): i for i in match.free_old()}
+    old_keys, new_keys = key(match.old), key(match.new)
+    olds = {(match.old.places[i], old_keys[i]): i for i in match.free_old()}
     for j in list(match.free_new()):
-        i = olds.get((match.new.places[j], key(match.new)[j]))
+        i = olds.get((match.new.places[j], new_keys[j]))
         if i is not None:
             (match.take_whole if whole else match.take)(i, j)
 
