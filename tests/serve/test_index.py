@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,35 @@ def test_a_broken_marker_is_refused_and_nothing_written(words: Memory, agents: P
 
     assert index(words, str(agents)) == 2
     assert agents.read_bytes() == PERSONS + b"\n<!-- ringwood:begin -->\n"
+
+
+def test_a_disk_that_is_full_leaves_the_file_as_it_was_and_no_draft(
+    words: Memory, agents: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index(words, str(agents))
+    before = agents.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # Around the one call only: the limit holds for pytest's own output, too.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        code = index(words, str(agents), "--remove")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+    assert code == 2
+    assert "File too large" in capsys.readouterr().err
+    assert agents.read_bytes() == before
+    assert [each.name for each in agents.parent.iterdir() if "AGENTS" in each.name] == [agents.name]
+
+
+def test_a_link_that_leads_to_itself_is_refused(
+    words: Memory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "CLAUDE.md"
+    link.symlink_to(link)
+
+    assert index(words, str(link)) == 2
+    assert "symbolic links" in capsys.readouterr().err
+    assert link.is_symlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 
 import click
 
@@ -25,9 +25,9 @@ def index_command(session: Session, /, file: Path, remove: bool, dry_run: bool) 
 
     It stands between two markers; nothing else in the file is touched, and an import leaves it out.
     """
-    place = file.resolve()  # a link to AGENTS.md stays one
     try:
-        before = place.read_bytes() if place.exists() else b""
+        place = Path(os.path.realpath(file))  # a link to AGENTS.md stays one
+        before = _content(place)
         if remove:
             after = without_block(before)
         else:
@@ -49,16 +49,25 @@ def index_command(session: Session, /, file: Path, remove: bool, dry_run: bool) 
     return 0
 
 
-def _replace(place: Path, content: bytes) -> None:
-    """Replace a file in one step, its mode kept."""
-    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}-", delete=False) as draft:
-        draft.write(content)
-        draft.flush()
-        os.fsync(draft.fileno())
-    name = Path(draft.name)
+def _content(place: Path) -> bytes:
+    """Return what a file holds; nothing where there is none."""
     try:
-        name.chmod(place.stat().st_mode & 0o7777 if place.exists() else 0o644)
-        name.replace(place)
+        return place.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _replace(place: Path, content: bytes) -> None:
+    """Replace a file in one step, its mode kept; where that fails, nothing is left beside it."""
+    handle, name = mkstemp(dir=place.parent, prefix=f".{place.name}-")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.chmod(place.stat().st_mode & 0o7777 if place.exists() else 0o644)
+        draft.replace(place)
     except OSError:
-        name.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
