@@ -210,3 +210,40 @@ def test_what_somebody_else_forgot_first_is_counted_as_nothing(tmp_path: Path) -
         assert forget_documents(erasure, [document]) == Forgotten()
         assert forget_node(erasure, fish) == Forgotten()
         engine.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CANARY}\n\n{SIBLING}\n",
+        f"## {CANARY[:40]}\n\nThe buffers are warm.\n\n## Bread\n\n{SIBLING}\n",
+    ],
+)
+def test_a_title_made_of_the_first_words_is_forgotten_with_them(
+    text: str, memory: Memory, tmp_path: Path
+) -> None:
+    receipt = memory.store(text, source="lab")
+    memory.wait()
+    memory.recall("zebrafish")
+    first = memory.tree(receipt.path)[1].node
+    assert "zebrafish" in first.path.removeprefix(receipt.path)
+
+    memory.forget(first.path)
+    memory.wait()
+
+    assert not found(memory, "zebrafish")
+    memory.close()
+    assert not list((tmp_path / "home").rglob("*zebrafish*"))
+    data = bytes_of(tmp_path / "home")
+    assert b"zebrafish" not in data.lower()
+    assert b"sourdough" in data
+
+
+def test_a_title_that_stays_keeps_its_addresses_where_something_below_is_forgotten(
+    memory: Memory,
+) -> None:
+    memory.store(f"{SIBLING}\n\n{CANARY}\n", source="lab")
+    memory.store(f"# Lab\n\n{SIBLING}\n\n{CANARY}\n", source="lab")
+    old = memory.store(f"# Bench\n\n{SIBLING}\n\n{CANARY}\n", source="lab").path
+    memory.forget(f"{old}/the-zebrafish-protocol-uses-xylographic-buffers")
+    assert memory.read("/lab").node.path == old

@@ -407,8 +407,13 @@ class Writer(CoverageWriter, Protocol):
     def delete_document(self, document: int) -> bool:
         """Remove a document with all that was derived from it, versions included."""
 
-    def drop_history(self, document: int) -> None:
-        """Remove a document's earlier texts and the old paths of nodes that are gone."""
+    def drop_history(self, document: int, *, addresses: bool = False) -> None:
+        """Remove a document's earlier texts and the old paths of nodes that are gone.
+
+        Args:
+            document: its id.
+            addresses: the old paths of nodes that are still there, too.
+        """
 
     def purge_log(self, documents: Iterable[int]) -> None:
         """Remove logged recalls that mention any of these documents. Hot only."""

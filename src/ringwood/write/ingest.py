@@ -17,7 +17,7 @@ from ringwood.errors import BusyError
 from ringwood.types import Document, Node
 from ringwood.write import hot
 from ringwood.write.draft import Draft, Ingested, Intake, Prepared
-from ringwood.write.prepare import as_it_was, holds, parse, prepare
+from ringwood.write.prepare import as_it_was, holds, parse, prepare, untitled
 from ringwood.write.put import RotatedError, put
 from ringwood.write.remembered import state_of
 
@@ -116,11 +116,13 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
             if current is None:
                 return
             text = reader.text_of(document)
-            draft = as_it_was(reader, current, text, intake)
+            draft = untitled(as_it_was(reader, current, text, intake), current, intake)
             prepared = parse(reader, draft, text, current, intake)
             if prepared is not None:
                 put(writer, reader, replace(prepared, is_edit=False), set(), intake)
-                writer.drop_history(document)
+                # Old addresses below a title that is forgotten hold its words.
+                has_other_title = prepared.parsed.title != current.title
+                writer.drop_history(document, addresses=has_other_title)
                 writer.purge_log([document])
             break
     else:

@@ -215,3 +215,13 @@ def as_it_was(reader: Reader, old: Document, text: str, intake: Intake) -> Draft
     return (
         draft if _tree(draft, text, intake).title == old.title else replace(draft, title=old.title)
     )
+
+
+def untitled(draft: Draft, old: Document, intake: Intake) -> Draft:
+    """Let a text that has its title from its own words take it from what is left of them.
+
+    The first words of a note without a heading are its title and the head of its path: when they
+    are forgotten, they are to be found there no more.
+    """
+    plain = replace(draft, title=None, stem=None, path=None)
+    return plain if _tree(plain, draft.text, intake).title == old.title else draft

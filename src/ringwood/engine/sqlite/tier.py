@@ -175,10 +175,13 @@ class TierWriter:
         self._connection.execute(_DELETE_DOCUMENT, (document,))  # its versions go with it
         return True
 
-    def drop_history(self, document: int) -> None:
+    def drop_history(self, document: int, *, addresses: bool = False) -> None:
         """Remove a document's earlier texts and the old paths of nodes that are gone."""
         self._connection.execute(_DROP_VERSIONS, (document,))
-        self._connection.execute(_DROP_GONE, (document, document))
+        if addresses:
+            self._connection.execute(_DELETE_ALIASES, (document,))
+        else:
+            self._connection.execute(_DROP_GONE, (document, document))
 
     def set_state(self, document: int, state: State, error: str | None) -> None:
         """Record how far a document got."""
