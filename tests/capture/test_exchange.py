@@ -67,7 +67,7 @@ def test_a_private_part_that_hides_the_end_of_a_block_takes_nothing_out_of_hidin
     assert event.text.strip() == "open"
 
 
-@pytest.mark.parametrize("said", ["", " \n", "<private>all of it</private>", "> \n>", "```\n```"])
+@pytest.mark.parametrize("said", ["", " \n", "> \n>", "```\n```"])
 def test_what_has_nothing_left_is_not_admitted(said: str) -> None:
     assert take(said) is None
 
@@ -77,6 +77,13 @@ def test_an_end_is_admitted_and_has_no_words() -> None:
 
     assert event is not None
     assert event.text == ""
+
+
+def test_a_prompt_that_is_private_as_a_whole_is_admitted_without_a_word() -> None:
+    event = take("<private>all of it</private>")
+    assert event is not None
+    assert (event.text, event.dropped) == ("", 1)
+    assert take("<private>all of it</private>", kind="assistant") is None
 
 
 def test_there_is_no_other_kind() -> None:

@@ -177,3 +177,34 @@ def test_whoever_opens_the_home_next_catches_up(tmp_path: Path) -> None:
         assert memory.stats().spooled == 3
     with Memory.open(home, embedder="words") as memory:
         assert (memory.stats().spooled, len(memory.recent())) == (0, 1)
+
+
+def test_the_answer_to_a_private_prompt_is_not_kept(words: Memory) -> None:
+    say(words.home, "person", "<private>Is Zephyrine ill?</private>")
+    say(words.home, "assistant", "Zephyrine is ill indeed, and everybody knows by now.")
+    say(words.home, "end")
+    say(words.home, "person", "Why did we leave the broker?", sequence="2")
+    say(words.home, "assistant", ANSWER, sequence="2")
+    say(words.home, "end", sequence="2")
+    assert len(words.take_in().documents) == 1
+    assert spool.waiting(words.home) == []
+    assert words.recall("Is Zephyrine ill?").hits == ()
+    assert words.recall("Who acknowledged a job before it wrote it?").hits
+
+
+def test_a_prompt_that_is_private_in_part_keeps_its_answer(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker? <private>not Anna</private>")
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "end")
+    words.take_in()
+    assert words.recall("Who acknowledged a job before it wrote it?").hits
+
+
+def test_the_root_of_an_exchange_is_no_hit(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker in the harbour office?")
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "end")
+    words.take_in()
+    answer = words.recall("Why did we leave the broker in the harbour office?")
+    assert answer.hits
+    assert all(hit.text.strip() for hit in answer.hits)

@@ -204,8 +204,15 @@ class _Draft:
         return bool(self.said) and self.said[-1].kind == "assistant"
 
     def exchange(self) -> Exchange:
-        """Write down what is known of it by now."""
-        turns, masked = _turns(self.said)
+        """Write down what is known of it by now.
+
+        A prompt without words was private: what is answered to it may repeat it, and is left out.
+        """
+        withheld = any(event.kind == "person" and not event.text for event in self.said)
+        kept = [
+            each for each in self.said if each.text and not (withheld and each.kind != "person")
+        ]
+        turns, masked = _turns(kept)
         return Exchange(
             host=self.first.host,
             session=self.first.session,

@@ -92,7 +92,8 @@ def admit(  # noqa: PLR0913 - what a host knows of a message
         host: which program.
         session: its id of the conversation.
         sequence: its name of the exchange; empty where it has none.
-        kind: one of `KINDS`. An end is always admitted.
+        kind: one of `KINDS`. An end is always admitted, and so is a prompt that was private as a
+            whole: without its words.
         text: what was said.
         at: when, in seconds since 1970, UTC.
         directory: the working directory, which decides the space.
@@ -112,7 +113,9 @@ def admit(  # noqa: PLR0913 - what a host knows of a message
         text, blocks = drop_blocks(text)
         text, masked = redact(text)
         if not text.strip(" \t\r\n>`~"):  # the marks that stood around what was taken out
-            return None
+            if not private or kind != "person":
+                return None
+            text = ""  # what is answered to it is private, too: the buffer must know
     return Event(
         host=host,
         session=_storable(session),

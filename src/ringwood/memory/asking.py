@@ -10,6 +10,7 @@ from typing import Any
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory.base import Opened, instant
 from ringwood.names import LAST_FORGET
+from ringwood.open_home import RECENT_LOGS
 from ringwood.recall.budget import Budget
 from ringwood.recall.pipeline import Request, recall
 from ringwood.recall.usage import LOG_KEEP, Use, unpack
@@ -87,8 +88,11 @@ class Asking(Opened):
         """
         sessions = self._opened.sessions
         said, _ = drop_blocks(drop_private(query)[0])
+        floors = self.config.floor
         request = replace(
-            self._request(said, self.config.floor.injected), known=sessions.known(session)
+            self._request(said, floors.injected),
+            floor_by_words=floors.injected_by_words,
+            known=sessions.known(session),
         )
         if timeout_s is not None:
             request = replace(request, query_timeout_s=timeout_s)
@@ -140,6 +144,14 @@ class Asking(Opened):
         self._opened.keep(use, forgets=forgets)
         self._opened.wake()
         return answer
+
+    def recent_recalls(self, limit: int = 10) -> list[dict[str, Any]]:
+        """List the newest recalls in this space, newest first, as the JSON of the contract."""
+        engine = self._opened.engine()
+        self._opened.write_uses()
+        with engine.reading() as reader:
+            logs = [unpack(payload) for payload in reader.recent_logs(RECENT_LOGS)]
+        return [log for log in logs if log["space"] == self.space][:limit]
 
     def explain(self, recall_id: str) -> dict[str, Any]:
         """Return a logged recall as the JSON of the contract.

@@ -58,6 +58,8 @@ def score(
 ) -> list[Candidate]:
     """Score the gathered nodes, their parents and their similar neighbours.
 
+    A node without words of its own, such as the root of an exchange, has nothing to hand over.
+
     Args:
         reader: the snapshot that the nodes came from.
         gathered: both rankings.
@@ -81,7 +83,7 @@ def score(
     return [
         _candidate(nodes[identity], documents, activation, direct, moment, options)
         for identity, activation in reached.items()
-        if identity in nodes and nodes[identity].document in documents
+        if identity in nodes and nodes[identity].document in documents and nodes[identity].text
     ]
 
 

@@ -13,12 +13,16 @@ from ringwood.recall.report import to_json
 from ringwood.serve.cli import output
 from ringwood.serve.cli.app import DUE_S, Session, options
 from ringwood.serve.cli.keep import Moment
+from ringwood.text.sentences import clip
 
 if TYPE_CHECKING:
     from ringwood.types import Recall, Signals
 
 DROPPED_SHOWN = 12
 """Dropped candidates that `--why` prints; `--json` has them all."""
+
+QUERY_SHOWN = 70
+"""Characters of a question in a list."""
 
 
 @click.command("recall")
@@ -71,13 +75,15 @@ def recall_command(session: Session, /, query: tuple[str, ...], **given: Any) ->
 
 
 @click.command("explain")
-@click.argument("recall_id")
+@click.argument("recall_id", required=False)
 @options
 @click.pass_obj
-def explain_command(session: Session, /, recall_id: str) -> int:
-    """Say why an earlier recall answered as it did."""
+def explain_command(session: Session, /, recall_id: str | None) -> int:
+    """Say why an earlier recall answered as it did; without RECALL_ID, list the latest."""
     session.wait_s = DUE_S
     with session.memory() as memory:
+        if recall_id is None:
+            return _list(session, memory.recent_recalls())
         logged = memory.explain(recall_id)
     if session.json:
         output.json_object(logged)
@@ -91,6 +97,22 @@ def explain_command(session: Session, /, recall_id: str) -> int:
     for note in logged["notes"]:
         output.answer(f"note: {note}")
     return 0
+
+
+def _list(session: Session, logs: list[dict[str, Any]]) -> int:
+    """Write the latest recalls, injected ones among them, each with what it may be asked by."""
+    if session.json:
+        listed = [
+            {"recall_id": log["recall_id"], "query": log["query"], "hits": len(log["hits"])}
+            for log in logs
+        ]
+        output.json_object({"recalls": listed})
+    for log in [] if session.json else logs:
+        hits = output.counted(len(log["hits"]), "hit")
+        output.answer(f"{log['recall_id']}  {hits}  {clip(log['query'], QUERY_SHOWN)}")
+    if not logs:
+        session.say("Nothing was recalled in this space yet.")
+    return 0 if logs else 1
 
 
 def _print(session: Session, answer: Recall, *, why: bool) -> None:
