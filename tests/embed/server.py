@@ -54,6 +54,8 @@ class Behaviour:
     """Header of a 429."""
     elsewhere: str = ""
     """Where a redirect leads."""
+    changes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Fields that change with the request of a number, from 1."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     """What was asked, with path, headers and the client's port."""
     done: Event = field(default_factory=Event)
@@ -102,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
                 "port": self.client_address[1],
             }
         )
+        for name, value in self.behaviour.changes.get(len(self.behaviour.requests), {}).items():
+            setattr(self.behaviour, name, value)
         texts = asked["input"]
         if self._misbehaves(texts) or self._refuses(asked):
             return

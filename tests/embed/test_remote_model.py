@@ -321,3 +321,19 @@ def test_a_model_is_met_in_full_batches(place: Place) -> None:
     sizes = [len(each["input"]) for each in place.behaviour.requests]
     assert sum(sizes) > 500
     assert len(sizes) <= sum(sizes) // 32 + 4
+
+
+@pytest.mark.parametrize("change", [{"dim": 32}, {"model": 1}])
+@pytest.mark.parametrize("request_number", [2, 4, 10])
+def test_a_model_that_changes_while_it_is_met_is_met_anew(
+    place: Place, change: dict[str, int], request_number: int
+) -> None:
+    place.behaviour.changes[request_number] = change
+    embedder = place.embedder()
+
+    with pytest.raises(EmbedderError, match="another model"):
+        embedder.meet()
+    assert embedder.record is None
+
+    assert embedder.meet().dim == place.behaviour.dim
+    assert embedder.embed_passages(["The heron stood in the pond."]).shape[0] == 1

@@ -71,6 +71,7 @@ class RemoteEmbedder:
         self._options = EmbedOptions() if options is None else options
         self._server: Server | None = None
         self._record: Record | None = None
+        self._met_dim: int | None = None  # while nothing else is known of the model
         self._told_of_parts = False
         self._trouble: str | None = None
         self._calls = Calls(self.name)
@@ -109,16 +110,20 @@ class RemoteEmbedder:
         seconds.
 
         Raises:
-            EmbedderError: when the server does not answer well.
+            EmbedderError: when the server does not answer well, or with another model in the end
+                than in the beginning.
         """
         if self._record is not None:
             return self._record
         with self._meeting:
             if self._record is None:
+                self._met_dim = None
                 digest = self._ask(self._read_digest, self._passages)
                 probes = self.embed_passages(PROBES)
                 means, anchors = measure(self, *shipped.sentences())
-                self._record = Record(digest or _digest(probes), probes, means, anchors)
+                met = Record(digest or _digest(probes), probes, means, anchors)
+                self._ask(partial(self._compare, met, patient=True), self._passages)
+                self._record = met
             return self._record
 
     @property
@@ -225,6 +230,10 @@ class RemoteEmbedder:
         record, at = self._record, self._confirmed_at
         if record is None or (at is not None and time.monotonic() - at < _CONFIRM_EVERY_S):
             return
+        self._compare(record, deadline, patient=patient)
+
+    def _compare(self, record: Record, deadline: float, *, patient: bool) -> None:
+        """Ask for the vectors of the probes once more; refuse those of another model."""
         now = self._rows(PROBES, self._prefixes.passage, deadline, patient=patient)
         least = float(np.einsum("ij,ij->i", now, record.probes).min())
         if least < SAME:
@@ -239,18 +248,21 @@ class RemoteEmbedder:
         self, texts: Sequence[str], prefix: str, deadline: float, *, patient: bool
     ) -> FloatRows:
         """Embed texts; fewer at once, and a text in parts, where they are too much."""
+        record = self._record
         prefixed = [prefix + text for text in texts]
         try:
             cells = self._connected().embed(prefixed, deadline=deadline, patient=patient)
         except TooLong:
             half = len(texts) // 2
             parts = (texts[:half], texts[half:]) if half else _halves(texts[0])
-            rows = [self._rows(part, prefix, deadline, patient=patient) for part in parts]
+            halves = [self._rows(part, prefix, deadline, patient=patient) for part in parts]
             if half:
-                return np.concatenate(rows)
+                return np.concatenate(halves)
             self._tell_of_parts()
-            return unit(rows[0] + rows[1])
-        return checked(cells, len(texts), None if self._record is None else self._record.dim)
+            return unit(halves[0] + halves[1])
+        rows = checked(cells, len(texts), self._met_dim if record is None else record.dim)
+        self._met_dim = rows.shape[1]
+        return rows
 
     def _tell_of_parts(self) -> None:
         if not self._told_of_parts:
