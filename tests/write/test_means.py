@@ -107,6 +107,20 @@ def test_forgetting_a_space_forgets_its_means(tmp_path: Path) -> None:
     engine.close()
 
 
+def test_means_that_are_no_more_go_without_those_of_another_embedder(tmp_path: Path) -> None:
+    filled(tmp_path, "app", LEAST)
+    engine = open_engine(tmp_path, create=False)
+    taken = means_of(engine, "app")["Latin"]
+    with engine.writing() as writer:
+        writer.put_means(MEANING.identity, "app", {"Han": taken})
+        writer.put_means("another", "app", {"Latin": taken})
+    refresh_means(engine, MEANING, "app", force=True)
+    assert means_of(engine, "app").keys() == {"Latin"}
+    with engine.reading() as reader:
+        assert reader.means("another", "app").keys() == {"Latin"}
+    engine.close()
+
+
 def test_without_calibration_nothing_is_subtracted(tmp_path: Path) -> None:
     filled(tmp_path, "app", LEAST)
     raw = Meaning.of(HashingEmbedder(), calibrated=False)

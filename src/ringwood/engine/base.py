@@ -389,8 +389,8 @@ class Writer(CoverageWriter, Protocol):
     def put_means(self, embedder: str, space: str, means: Mapping[str, ScriptMean]) -> None:
         """Keep means of a space's own; those of scripts that are not named stay. Hot only."""
 
-    def drop_means(self, space: str) -> None:
-        """Delete all means of a space. Hot only."""
+    def drop_means(self, *, space: str | None = None, embedder: str | None = None) -> None:
+        """Delete the means of a space, of an embedder, or of the two together. Hot only."""
 
     def set_state(self, document: int, state: State, error: str | None) -> None:
         """Record how far a document got."""

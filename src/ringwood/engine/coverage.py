@@ -60,6 +60,3 @@ class CoverageWriter(Protocol):
 
     def drop_vectors(self, embedder: str, limit: int) -> int:
         """Delete up to `limit` vectors of one identity; return how many there were."""
-
-    def drop_means_of(self, embedder: str) -> None:
-        """Delete the means that spaces keep of one identity. Hot only."""

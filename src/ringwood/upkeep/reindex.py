@@ -281,5 +281,5 @@ def drop_others(engine: Engine) -> int:
                     more = writer.drop_vectors(identity, DROPPED)
                 dropped += more
         with engine.writing() as writer:
-            writer.drop_means_of(identity)
+            writer.drop_means(embedder=identity)
     return dropped

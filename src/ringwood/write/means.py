@@ -72,7 +72,7 @@ def refresh_means(engine: Engine, meaning: Meaning, space: str, *, force: bool =
     if gone or new:
         with engine.writing() as writer:
             if gone:
-                writer.drop_means(space)
+                writer.drop_means(space=space, embedder=identity)
             writer.put_means(identity, space, taken)
     return bool(gone or new)
 

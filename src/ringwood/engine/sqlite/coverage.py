@@ -63,7 +63,6 @@ _DROP_VECTORS = """
 DELETE FROM vectors WHERE id IN (
     SELECT id FROM vectors
     WHERE embedder = (SELECT number FROM embedders WHERE identity = ?) LIMIT ?)"""
-_DROP_MEANS = "DELETE FROM means WHERE embedder = ?"
 
 
 class Covering:
@@ -98,8 +97,3 @@ def drop_vectors(connection: apsw.Connection, embedder: str, limit: int) -> int:
     dropped = connection.changes()
     bound_deletions(connection)
     return dropped
-
-
-def drop_means_of(connection: apsw.Connection, embedder: str) -> None:
-    """Delete the means that spaces keep of one identity."""
-    connection.execute(_DROP_MEANS, (embedder,))

@@ -60,7 +60,9 @@ _SET_STATE = "UPDATE documents SET state = ?, error = ? WHERE id = ?"
 _SET_MIRRORED = "UPDATE documents SET mirrored_sha256 = ?, mirrored_path = ? WHERE id = ?"
 _PUT_MEAN = "INSERT OR REPLACE INTO means VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DROP_MEANS = """
-DELETE FROM means WHERE space = (SELECT number FROM spaces WHERE name = ?)"""
+DELETE FROM means
+WHERE (?1 IS NULL OR space = (SELECT number FROM spaces WHERE name = ?1))
+AND (?2 IS NULL OR embedder = ?2)"""
 _COUNT_AGAIN = "UPDATE documents SET seen = seen + 1 WHERE id = ?"
 
 _STORED_NODES = """
@@ -323,17 +325,13 @@ class TierWriter:
             ],
         )
 
-    def drop_means(self, space: str) -> None:
-        """Delete all means of a space."""
-        self._hot.execute(_DROP_MEANS, (space,))
+    def drop_means(self, *, space: str | None = None, embedder: str | None = None) -> None:
+        """Delete the means of a space, of an embedder, or of the two together."""
+        self._hot.execute(_DROP_MEANS, (space, embedder))
 
     def drop_vectors(self, embedder: str, limit: int) -> int:
         """Delete up to `limit` vectors of one identity; return how many there were."""
         return coverage.drop_vectors(self._connection, embedder, limit)
-
-    def drop_means_of(self, embedder: str) -> None:
-        """Delete the means that spaces keep of one identity."""
-        coverage.drop_means_of(self._hot, embedder)
 
     def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
         dims = {len(row) for row in rows.values()}
