@@ -106,7 +106,7 @@ def forget_means(home: Path, name: str) -> None:
     """Let a store compare on the means that its embedder begins with."""
     engine = open_engine(home, create=False)
     with engine.writing() as writer:
-        writer.drop_means(SPACES[name])
+        writer.drop_means(space=SPACES[name])
     engine.close()
 
 
