@@ -20,6 +20,7 @@ import tomlkit
 from ringwood import home as homes
 from ringwood.capture.buffer import CaptureOptions
 from ringwood.embed.options import EmbedOptions
+from ringwood.embed.remote.address import PORTS, base_url
 from ringwood.engine.base import TierOptions
 from ringwood.errors import ConfigError, StorageError
 from ringwood.parse.tree import ParseOptions
@@ -200,6 +201,8 @@ def set_value(home: str, key: str, value: str) -> Setting:
         StorageError: when the file cannot be written.
     """
     fitted = _fit(key, value)
+    if key in PORTS and fitted is not None:  # refused before a password in it is written down
+        base_url(fitted, setting=key, port=PORTS[key])
     section, _, name = key.partition(".")
     _file_values(home)  # what is no settings file is not written into
     document = tomlkit.parse(_file_text(home))

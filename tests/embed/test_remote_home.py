@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ from ringwood import config
 from ringwood.embed.remote.record import PROBES
 from ringwood.errors import ConfigError, HomeError
 from ringwood.memory import Memory
+from ringwood.serve.cli.app import run
 
 LIGHT = "The lighthouse keeper counts the ships that pass at night."
 BREAD = "Bread needs yeast, warmth and an hour of patience."
@@ -278,3 +282,38 @@ def test_what_was_said_to_ringwood_counts_more_than_what_was_said_to_others(tmp_
     assert config.load(home, others).embed.ollama_url == "http://10.0.0.2:11434"
     own = others | {"RINGWOOD_EMBED_OLLAMA_URL": "http://10.0.0.3"}
     assert config.load(home, own).embed.ollama_url == "http://10.0.0.3"
+
+
+@pytest.mark.parametrize("url", [f"http://me:{KEY}@host/v1", f"http://host/v1?api_key={KEY}", KEY])
+def test_a_key_in_a_servers_address_is_neither_written_down_nor_shown(
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = ["config", "--home", str(tmp_path)]
+    assert run([*shown, "embed.openai_url", url]) == 2
+    assert not (tmp_path / "config.toml").exists()
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    assert run(shown) == run([*shown, "--json"]) == 0
+    told = capsys.readouterr()
+    assert "OPENAI_BASE_URL" in told.out
+    assert KEY not in told.out + told.err
+    assert run([*shown, "embed.openai_url", "http://host/v1"]) == 0
+    assert run([*shown, "embed.ollama_url", "host"]) == 0
+
+
+def test_the_log_for_debugging_holds_no_header_of_an_answer(tmp_path: Path) -> None:
+    with serving(mode="moved") as place:
+        place.behaviour.elsewhere = f"{place.url}/elsewhere?key={KEY}"
+        call = [sys.executable, "-m", "ringwood", "--home", str(tmp_path), "--debug"]
+        done = subprocess.run(
+            [*call, "store", "-", "--embedder", "openai:fake"],
+            input="# Oak\n\nThe oak is old.",
+            env=os.environ | {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{place.url}/v1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert "ringwood.write.worker" in done.stderr
+    assert KEY not in done.stderr + done.stdout

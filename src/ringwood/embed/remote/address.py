@@ -6,6 +6,9 @@ from urllib.parse import urlsplit
 
 from ringwood.errors import ConfigError
 
+PORTS: dict[str, int | None] = {"embed.ollama_url": 11434, "embed.openai_url": None}
+"""The settings that hold a base URL, and the port that goes without saying."""
+
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """What a server listens on, and where it is then found: `OLLAMA_HOST` is also the server's."""
 

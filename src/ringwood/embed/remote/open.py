@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringwood.embed.options import EmbedOptions
-from ringwood.embed.remote.address import base_url
+from ringwood.embed.remote.address import PORTS, base_url
 from ringwood.embed.remote.base import Server
 from ringwood.embed.remote.embedder import RemoteEmbedder
 from ringwood.embed.remote.prefixes import prefixes_of
@@ -16,6 +16,8 @@ PROVIDERS = ("ollama", "openai")
 
 OLLAMA_URL = "http://127.0.0.1:11434"
 OPENAI_URL = "https://api.openai.com/v1"
+
+_OLLAMA = "embed.ollama_url"
 
 
 def open_remote(
@@ -46,7 +48,7 @@ def open_remote(
 
 
 def _ollama(model: str, options: EmbedOptions) -> Callable[[], Server]:
-    url = base_url(options.ollama_url or OLLAMA_URL, setting="embed.ollama_url", port=11434)
+    url = base_url(options.ollama_url or OLLAMA_URL, setting=_OLLAMA, port=PORTS[_OLLAMA])
 
     def connect() -> Server:
         from ringwood.embed.remote.ollama import Ollama  # noqa: PLC0415

@@ -55,7 +55,9 @@ class Session:
         for name in ("ringwood", "stamina"):  # stamina tells of second attempts
             logging.getLogger(name).addHandler(logging.NullHandler())  # else Python prints it
         if self.debug:
-            logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
+            logging.basicConfig(stream=sys.stderr)
+            # Ours alone: an HTTP client logs the headers of an answer, and what is quoted in them.
+            logging.getLogger("ringwood").setLevel(logging.DEBUG)
         # Only now: numpy and the engine cost ten times what the help of a command does.
         from ringwood.memory import Memory  # noqa: PLC0415
 

@@ -14,6 +14,7 @@ from ringwood.recall.report import stamp
 from ringwood.serve.cli import output
 from ringwood.serve.cli.app import Session, options
 from ringwood.serve.cli.keep import Moment
+from ringwood.text.redact import redact
 from ringwood.types import TIERS, Node, address_of
 
 if TYPE_CHECKING:
@@ -194,13 +195,20 @@ def config_command(session: Session, /, key: str | None, value: str | None) -> i
         config.set_value(place, key, value)
     found = config.settings(place) if key is None else [config.setting(place, key)]
     if session.json:
-        listed = [{"key": each.key, "value": each.value, "origin": each.origin} for each in found]
+        listed = [
+            {"key": each.key, "value": _shown(each.value), "origin": each.origin} for each in found
+        ]
         output.json_object({"settings": listed})
         return 0
     for each in found:
-        value = "none" if each.value is None else json.dumps(each.value, ensure_ascii=False)
+        value = "none" if each.value is None else json.dumps(_shown(each.value), ensure_ascii=False)
         output.answer(f"{each.key} = {value}  ({each.origin})")
     return 0
+
+
+def _shown(value: object) -> object:
+    """Mask the password in the URL of a server, wherever the setting came from."""
+    return redact(value)[0] if isinstance(value, str) else value
 
 
 def _node_json(node: Node) -> dict[str, Any]:
