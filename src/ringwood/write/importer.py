@@ -87,8 +87,9 @@ def import_notes(
     skipped = [each for each in found if isinstance(each, Skipped)]
     gone, absent = _gone(engine, plan, {notes.source_key(file.path) for file in files})
     skipped += [Skipped(str(path), ABSENT) for path in absent]
-    moved = _moved(engine, plan, options, files, gone)
-    lost = _lost(engine, plan, gone)
+    new = _new(engine, plan, files)
+    moved = _moved(engine, plan, options, new, gone)
+    lost = _lost(engine, plan, gone) if new else set()
     outcomes: list[Ingested] = []
     batch: list[Draft] = []
 
@@ -165,22 +166,27 @@ def _gone(
     return gone, tuple(absent)
 
 
+def _new(engine: Engine, plan: ImportPlan, files: Sequence[NoteFile]) -> list[NoteFile]:
+    """Choose the files that no document came from yet."""
+    with engine.reading() as reader:
+        return [
+            file
+            for file in files
+            if reader.document_by_source(plan.space, notes.source_key(file.path)) is None
+        ]
+
+
 def _moved(
     engine: Engine,
     plan: ImportPlan,
     options: NoteOptions,
-    files: Sequence[NoteFile],
+    new: Sequence[NoteFile],
     gone: Mapping[str, int],
 ) -> dict[str, int]:
     """Find the documents of files that were renamed or moved, by their new source key."""
     if not gone:
         return {}
     with engine.reading() as reader:
-        new = [
-            file
-            for file in files
-            if reader.document_by_source(plan.space, notes.source_key(file.path)) is None
-        ]
         before = {source: reader.text_of(document) for source, document in gone.items()}
     drafts = [notes.read(file, plan.space, options) for file in new]
     after = {
@@ -192,7 +198,10 @@ def _moved(
 
 
 def _lost(engine: Engine, plan: ImportPlan, gone: Mapping[str, int]) -> set[int]:
-    """Find documents of other folders whose file is gone: of a vault that moved, of a worktree."""
+    """Find documents of other folders whose file is gone: of a vault that moved, of a worktree.
+
+    It looks for the file of every document of the space: only where a new file may continue one.
+    """
     with engine.reading() as reader:
         known = reader.sources(plan.space, "/")
     return {
