@@ -162,6 +162,17 @@ def test_of_notes_of_one_name_the_nearest_is_meant(words: Memory, vault: Path) -
     assert "/machines/tank/outlet" in links(words, "/machines/pump-seven")[0]
 
 
+def test_the_name_of_a_file_is_surer_than_an_alias_that_is_nearer(
+    words: Memory, vault: Path
+) -> None:
+    (vault / "parts" / "Washer.md").write_text(
+        "---\naliases: [Tank, Ring]\n---\n\nRound.\n", "utf-8"
+    )
+    (vault / "parts" / "List.md").write_text("# List\n\nOne [[Tank]] and one [[Ring]].\n", "utf-8")
+    words.import_notes([vault])
+    assert links(words, "/parts/list")[0] == {"/machines/tank", "/parts/washer"}
+
+
 def test_aliases_and_tags_are_words_that_find_the_note(words: Memory, vault: Path) -> None:
     words.import_notes([vault])
 

@@ -162,9 +162,12 @@ class _Targets:
         self._reader = reader
         self._by_path = {note.source: note for note in notes}
         self._by_name: dict[str, list[_Note]] = defaultdict(list)
+        self._by_alias: dict[str, list[_Note]] = defaultdict(list)
         for note in notes:
-            for name in {PurePath(note.source).stem, PurePath(note.source).name, *note.names}:
+            for name in {PurePath(note.source).stem, PurePath(note.source).name}:
                 self._by_name[name.casefold()].append(note)
+            for name in {alias.casefold() for alias in note.names}:
+                self._by_alias[name].append(note)
         self._nodes: dict[int, tuple[Node, ...]] = {}
         self._by_heading: dict[int, dict[str, Node]] = {}
 
@@ -201,12 +204,15 @@ class _Targets:
             return self._by_path.get(normpath(f"{folder}/{link.note}"))
         *folders, name = link.note.casefold().split("/")
         below = "/".join(["", *folders, ""])
-        found = [
-            note
-            for note in self._by_name.get(name, ())
-            if not folders or f"{PurePath(note.source).parent}/".casefold().endswith(below)
-        ]
-        return min(found, key=lambda note: _distance(note.source, folder), default=None)
+        for notes in (self._by_name, self._by_alias):  # a file's name is surer than an alias
+            found = [
+                note
+                for note in notes.get(name, ())
+                if not folders or f"{PurePath(note.source).parent}/".casefold().endswith(below)
+            ]
+            if found:
+                return min(found, key=lambda note: _distance(note.source, folder))
+        return None
 
 
 def _distance(source: str, folder: str) -> tuple[int, int, str]:
