@@ -106,7 +106,7 @@ class RemoteEmbedder:
     def meet(self) -> Record:
         """Return what is known of the model; ask the server first when that is nothing.
 
-        Measures means and anchors on some four hundred short texts, which takes a local model
+        Measures means and anchors on some five hundred short texts, which takes a local model
         seconds.
 
         Raises:
