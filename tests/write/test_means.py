@@ -189,3 +189,16 @@ def test_the_background_of_a_space_is_kept_and_read_back(tmp_path: Path) -> None
     assert (anchors.background_median, anchors.background_p999) == pytest.approx(kept)
     assert kept != (MEANING.anchors.background_median, MEANING.anchors.background_p999)
     engine.close()
+
+
+def test_means_of_forgotten_texts_go_with_the_last_of_them(tmp_path: Path) -> None:
+    filled(tmp_path, "app", LEAST)
+    engine = open_engine(tmp_path, create=False)
+    with Memory.open(tmp_path, space="app", embedder="hashing") as memory:
+        *others, last = [line.node.path for line in memory.tree(depth=1)]
+        for path in others:
+            memory.forget(path)
+        assert means_of(engine, "app")
+        memory.forget(last)
+    assert means_of(engine, "app") == {}
+    engine.close()

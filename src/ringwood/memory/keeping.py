@@ -313,9 +313,6 @@ class Keeping(Opened):
                 report = forget_node(erasure, node.id)
             else:
                 report = forget_documents(erasure, documents)
-            if space is not None and not dry_run:
-                with erasure.engine.writing() as writer:
-                    writer.drop_means(space=space)
         self._opened.wake()
         if left or spool.set_aside(self.home):
             return replace(report, notes=(_IN_THE_SPOOL,))

@@ -8,7 +8,7 @@ A tombstone comes before the copies go: should we die in between, the command ca
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from ringwood.engine.base import Engine, Writer
@@ -93,8 +93,16 @@ def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgott
             hashes.append(source_hash(document.source))
         _remove(erasure, document, file, hashes)
     if documents and not erasure.dry_run:
+        _drop_means(erasure.engine, {document.space for document in documents})
         erasure.engine.erase_traces()
     return total
+
+
+def _drop_means(engine: Engine, spaces: Set[str]) -> None:
+    """Drop the means of spaces that hold nothing any more: they were those of forgotten texts."""
+    with engine.writing() as writer, engine.reading() as reader:
+        for space in spaces - reader.documents_per_space().keys():
+            writer.drop_means(space=space)
 
 
 def remove_document(erasure: Erasure, document: Document) -> None:
