@@ -334,3 +334,16 @@ def event(kind: str, text: str) -> Event:
     return Event(
         host="claude-code", session="s", sequence="1", kind=kind, text=text, at=time.time()
     )
+
+
+@pytest.mark.slow
+def test_it_looks_again_soon_where_another_process_was_at_the_spool(host: Host) -> None:
+    with serving(host):
+        host.ask("flush")
+        with spool.draining(str(host.home)) as ours:
+            assert ours
+            for kind, text in (("person", "Which port?"), ("assistant", "Port 5544."), ("end", "")):
+                spool.append(str(host.home), event(kind, text))
+            host.ask("flush")
+            time.sleep(4.0)  # longer than it looks again for what came lately
+        eventually(host.settled, 20.0)

@@ -198,7 +198,7 @@ class Keeping(Opened):
         with spool.draining(self.home) as ours:
             names = spool.waiting(self.home)
             if not ours:
-                return TakenIn(waiting=len(names))
+                return TakenIn(waiting=len(names), elsewhere=True)
             read = ((name, spool.read(self.home, name)) for name in names)
             events = ((name, event) for name, event in read if event is not None)
             now, options = datetime.now(UTC), self.config.capture

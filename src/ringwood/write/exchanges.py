@@ -42,6 +42,8 @@ class TakenIn:
     """Secrets that were masked in what was stored."""
     waiting: int = 0
     """Events that stay in the spool: their exchange is not over, or another process sees to it."""
+    elsewhere: bool = False
+    """Another process or thread is at the spool: nothing was looked at."""
     failed: tuple[str, ...] = ()
     """Why exchanges could not be stored; they stay in the spool."""
     done: tuple[Exchange, ...] = field(default=(), repr=False)
@@ -55,6 +57,7 @@ class TakenIn:
             self.forgotten + other.forgotten,
             self.redacted + other.redacted,
             self.waiting + other.waiting,
+            self.elsewhere or other.elsewhere,
             (*self.failed, *other.failed),
             (*self.done, *other.done),
         )

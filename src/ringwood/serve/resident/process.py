@@ -268,7 +268,7 @@ class Resident:
         while not self._leaving:
             self._due.wait(pause_s)
             self._due.clear()
-            pause_s = SLEEP_S if self._take_in() else RETRY_S
+            pause_s = self._take_in()
             left = spool.waiting(self._memory.home)
             if left != seen:
                 quiet_since, seen = time.monotonic(), left
@@ -290,15 +290,18 @@ class Resident:
             _log.warning("the reindex waits: %s", type(error).__name__)
         return False
 
-    def _take_in(self, *, everything: bool = False) -> bool:
-        """Store what is due; False when something has to be tried again."""
+    def _take_in(self, *, everything: bool = False) -> float:
+        """Store what is due; return after how many seconds to look again unasked."""
         try:
-            return not self._memory.take_in(everything=everything).failed
+            taken = self._memory.take_in(everything=everything)
+            if taken.elsewhere:  # who is at it just now may leave what comes due next
+                return TICK_S
+            return RETRY_S if taken.failed else SLEEP_S
         except RingwoodError as error:
             _log.warning("the spool waits: %s", error.code)
         except Exception as error:  # noqa: BLE001 - the outermost loop: recall must go on
             _log.warning("the spool waits: %s", type(error).__name__)
-        return False
+        return RETRY_S
 
 
 def log_to_file(home: str) -> None:
