@@ -342,7 +342,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "fusion.across": (0, 1),
     "floor.asked": (0, 1),
     "floor.injected": (0, 1),
-    "floor.injected_by_words": (0, 1),
     "floor.cosine_zero": (0, 0.99),
     "floor.cosine_zero_small": (0, 0.99),
     "floor.cosine_zero_small_across": (0, 0.99),

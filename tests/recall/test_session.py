@@ -146,11 +146,3 @@ def test_a_disk_that_takes_no_note_withholds_nothing(words: Memory) -> None:
     (Path(words.home) / "sessions").write_text("in the way")
     assert texts(words.inject(QUESTION, session="codex:one")) == [PORT]
     assert texts(words.inject(QUESTION, session="codex:one")) == []
-
-
-def test_words_alone_need_less_to_be_injected(words: Memory) -> None:
-    words.store(PORT)
-    words.store("Weather notes for tests of the sea.")
-    query = "Does the weather at sea reach the staging database host and port?"
-    assert texts(words.recall(query, floor=0.5)) == []
-    assert texts(words.inject(query, session="codex:one")) == [PORT]

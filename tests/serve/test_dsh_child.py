@@ -122,7 +122,7 @@ def documents(home: Path) -> dict[str, str]:
     with Memory.open(home, embedder="words", wait_s=0.0) as memory:
         memory.create()
         memory.take_in(everything=True)
-        found = memory.recent(limit=1000)
+        found = memory.recent(limit=100_000)
         return {str(each.source): memory.read(each.path).source for each in found}
 
 

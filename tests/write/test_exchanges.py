@@ -208,3 +208,14 @@ def test_the_root_of_an_exchange_is_no_hit(words: Memory) -> None:
     answer = words.recall("Why did we leave the broker in the harbour office?")
     assert answer.hits
     assert all(hit.text.strip() for hit in answer.hits)
+
+
+def test_what_was_answered_before_a_private_prompt_is_kept(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker?")
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "person", "<private>Is Zephyrine ill?</private>")
+    say(words.home, "assistant", "Zephyrine is ill indeed, and everybody knows by now.")
+    say(words.home, "end")
+    words.take_in()
+    assert words.recall("Who acknowledged a job before it wrote it?").hits
+    assert words.recall("Is Zephyrine ill?").hits == ()

@@ -208,11 +208,7 @@ class _Draft:
 
         A prompt without words was private: what is answered to it may repeat it, and is left out.
         """
-        withheld = any(event.kind == "person" and not event.text for event in self.said)
-        kept = [
-            each for each in self.said if each.text and not (withheld and each.kind != "person")
-        ]
-        turns, masked = _turns(kept)
+        turns, masked = _turns(_not_withheld(self.said))
         return Exchange(
             host=self.first.host,
             session=self.first.session,
@@ -227,6 +223,12 @@ class _Draft:
             dropped=sum(event.dropped for event in self.said),
             closed=self.closed,
         )
+
+
+def _not_withheld(said: list[Event]) -> list[Event]:
+    """Leave out prompts without words, and what was answered after the first of them."""
+    first = next((at for at, e in enumerate(said) if e.kind == "person" and not e.text), len(said))
+    return said[:first] + [each for each in said[first:] if each.text and each.kind == "person"]
 
 
 def _turns(said: list[Event]) -> tuple[tuple[Turn, ...], int]:

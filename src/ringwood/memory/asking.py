@@ -88,11 +88,8 @@ class Asking(Opened):
         """
         sessions = self._opened.sessions
         said, _ = drop_blocks(drop_private(query)[0])
-        floors = self.config.floor
         request = replace(
-            self._request(said, floors.injected),
-            floor_by_words=floors.injected_by_words,
-            known=sessions.known(session),
+            self._request(said, self.config.floor.injected), known=sessions.known(session)
         )
         if timeout_s is not None:
             request = replace(request, query_timeout_s=timeout_s)

@@ -22,9 +22,6 @@ class FloorOptions:
     """For a recall that somebody asked for: a stray hit costs a glance."""
     injected: float = 0.50
     """For what goes into a prompt unasked: a stray hit costs attention and trust."""
-    injected_by_words: float = 0.40
-    """The same where the question has no vector, and its words alone must be evidence enough: nine
-    in ten of strange questions get nothing at it, as at `injected` with one."""
     cosine_zero: float = 0.15
     """Calibrated cosine that is no evidence yet, 0..1, in a space with means of its own. For this,
     the next two and both floors: bench/results/floor.md."""

@@ -74,8 +74,6 @@ class Request:
     """When it is asked. UTC."""
     floor: float
     """Evidence that a hit needs, 0..1."""
-    floor_by_words: float | None = None
-    """The same where the question has no vector; None: `floor`."""
     as_of: datetime | None = None
     """Only what was written until then. UTC."""
     query_timeout_s: float | None = None
@@ -132,7 +130,7 @@ def recall(
         lap("score")
         candidates += _not_yet(reader, then, found, request.as_of)
         candidates = leave_out_known(reader, candidates, request.known)
-        candidates = best_first(apply_floor(candidates, _floor(request, by_meaning=bool(queries))))
+        candidates = best_first(apply_floor(candidates, request.floor))
         candidates = diversify(
             candidates, _similarity(reader, meanings, candidates), options.diversity
         )
@@ -148,12 +146,6 @@ def recall(
         notes=tuple(notes),
         timings_ms=lap.times_ms,
     )
-
-
-def _floor(request: Request, *, by_meaning: bool) -> float:
-    if by_meaning or request.floor_by_words is None:
-        return request.floor
-    return request.floor_by_words
 
 
 def _standing_of(reader: Reader, spaces: Sequence[str], *, by_meaning: bool) -> list[str]:

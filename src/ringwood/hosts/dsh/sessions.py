@@ -111,9 +111,11 @@ def read_exchanges(
                 at=said.at,
                 directory=directory,
             )
-            if event is None:
+            if event is None or not (event.text or event.kind == "end"):
                 tally.skipped["nothing left to keep"] += 1
-            elif heard and heard[0][1].sequence != event.sequence:
+            if event is None:
+                continue
+            if heard and heard[0][1].sequence != event.sequence:
                 yield from _assembled(heard)
                 heard = [_named(event, 0)]
             else:
