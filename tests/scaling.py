@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from time import process_time
 
-ATTEMPTS = 4
+ATTEMPTS = 8
 """Other work on the machine only ever adds time: the best of a few is the text's own."""
 SHORT_S = 0.05
 """What is over sooner is not told apart from noise."""
@@ -23,6 +24,11 @@ def grows_at_most(run: Callable[[int], object], small: int, large: int, times: f
 
 
 def _seconds(run: Callable[[int], object], length: int) -> float:
-    begun = process_time()
-    run(length)
-    return process_time() - begun
+    gc.collect()
+    gc.disable()  # it would walk over all that the tests before have left, the more the longer
+    try:
+        begun = process_time()
+        run(length)
+        return process_time() - begun
+    finally:
+        gc.enable()
