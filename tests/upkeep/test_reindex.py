@@ -97,7 +97,7 @@ def test_every_answer_of_the_fill_is_the_old_embedders_alone(memory: Memory, qui
 
     assert len(seen) > 1
     assert all(found == before for _, found in seen)
-    assert all(count for count, _ in seen)
+    assert any(count for count, _ in seen), "some were asked with a part filled in"
 
 
 def test_old_vectors_are_kept_until_they_are_dropped(memory: Memory) -> None:
