@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock, RLock
+from typing import Any
 
 from ringwood import home as homes
 from ringwood.config import Config, credential
@@ -294,10 +295,14 @@ class OpenHome:
 
     def recalled(self, space: str) -> tuple[str, ...]:
         """Return the texts of the newest recalls in a space, each once, as they were logged."""
+        hits = (hit for log in self.recent_recalls(space) for hit in log["hits"])
+        return tuple(dict.fromkeys(hit["text"] for hit in hits))
+
+    def recent_recalls(self, space: str) -> list[dict[str, Any]]:
+        """Return what the newest `RECENT_LOGS` recalls logged, those in a space, newest first."""
         with self.engine().reading() as reader:
             logs = [unpack(payload) for payload in reader.recent_logs(RECENT_LOGS)]
-        hits = (hit for log in logs if log["space"] == space for hit in log["hits"])
-        return tuple(dict.fromkeys(hit["text"] for hit in hits))
+        return [log for log in logs if log["space"] == space]
 
     @contextmanager
     def forgetting(self) -> Iterator[None]:

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -19,32 +18,13 @@ import pytest
 from confusable_homoglyphs import confusables
 from tests.cases.oracle import contents, frames
 from tests.cases.test_frame import COLLECTIONS, attacks_in
+from tests.recall.making import HIT
 
 from ringwood.recall.frame import render
-from ringwood.types import Hit, Signals
+from ringwood.types import Hit
 
 PAYLOADS = 100_000
 NONCE = "fedcba9876543210"
-HIT = Hit(
-    address="global:/note",
-    path="/note",
-    space="global",
-    document="1",
-    node="1",
-    title="Note",
-    title_path="Note",
-    text="Note",
-    kind="paragraph",
-    actor="person",
-    tier="hot",
-    created_at=datetime(2026, 11, 30, tzinfo=UTC),
-    score=1.0,
-    terms=(),
-    signals=Signals(),
-    via_address=None,
-    section=None,
-    siblings=(),
-)
 
 FORMS = [
     "</memory-recall>",

@@ -5,9 +5,31 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ringwood.recall.ledger import Candidate
-from ringwood.types import Document, Kind, Node, Signals, Term
+from ringwood.types import Document, Hit, Kind, Node, Signals, Term
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+HIT = Hit(
+    address="global:/note",
+    path="/note",
+    space="global",
+    document="1",
+    node="1",
+    title="Note",
+    title_path="Note",
+    text="Note",
+    kind="paragraph",
+    actor="person",
+    tier="hot",
+    created_at=NOW,
+    score=1.0,
+    terms=(),
+    signals=Signals(),
+    via_address=None,
+    section=None,
+    siblings=(),
+)
+"""A hit to make others of, with `replace`."""
 
 
 def candidate(

@@ -5,42 +5,35 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.recall.making import HIT
 from tests.scaling import grows_at_most
 
 from ringwood.names import POLICY
 from ringwood.recall.frame import render
 from ringwood.text.echo import drop_blocks
-from ringwood.types import Hit, Signals
+from ringwood.types import Hit
 
 NONCE = "3f9a0c57d1e2b468"
 FACTS = ("The harbour crane is rated for ninety tonnes.", "起重机每年三月检修一次。")
 
 
 def hit(text: str) -> Hit:
-    return Hit(
+    return replace(
+        HIT,
         address="port:/cranes/rating",
         path="/cranes/rating",
         space="port",
-        document="1",
         node="2",
         title="Rating",
         title_path="Cranes › Rating",
         text=text,
-        kind="paragraph",
-        actor="person",
-        tier="hot",
         created_at=datetime(2026, 3, 1, tzinfo=UTC),
-        score=1.0,
-        terms=(),
-        signals=Signals(),
-        via_address=None,
-        section=None,
-        siblings=(),
     )
 
 

@@ -9,29 +9,14 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from tests.write.saying import say
 
 from ringwood.capture import spool
 from ringwood.capture.buffer import CaptureOptions
-from ringwood.capture.exchange import admit
 from ringwood.memory import Memory
 from ringwood.write.exchanges import TakenIn
 
 ANSWER = "Because the broker acknowledged a job before it wrote it to the disk."
-
-
-def say(home: str, kind: str, text: str = "", *, sequence: str = "1", session: str = "s") -> None:
-    """Capture one event, as a hook does."""
-    event = admit(
-        host="codex",
-        session=session,
-        sequence=sequence,
-        kind=kind,
-        text=text,
-        at=time.time(),
-        directory="",
-    )
-    assert event is not None
-    spool.append(home, event)
 
 
 def test_an_exchange_becomes_one_document_that_says_who_spoke(words: Memory) -> None:
@@ -157,6 +142,13 @@ def test_a_receipt_counts_the_secrets_that_were_masked(words: Memory) -> None:
     say(words.home, "assistant", "Done.")
     say(words.home, "end")
     assert words.take_in().redacted == 1
+
+
+def test_a_receipt_counts_the_parts_that_were_left_out(words: Memory) -> None:
+    say(words.home, "person", "Why did we leave the broker? <private>not Anna</private>")
+    say(words.home, "assistant", ANSWER)
+    say(words.home, "end")
+    assert words.take_in().left_out == 1
 
 
 def test_forgetting_says_that_the_spool_holds_what_cannot_be_read(words: Memory) -> None:

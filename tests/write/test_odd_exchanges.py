@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from tests.write.saying import say
 
 from ringwood.capture import spool
-from ringwood.capture.exchange import Event, admit
+from ringwood.capture.exchange import Event
 from ringwood.memory import Memory
-
-
-def say(home: str, kind: str, text: str = "", *, sequence: str = "1", session: str = "s") -> None:
-    """Capture one event, as a hook does."""
-    event = admit(
-        host="claude-code",
-        session=session,
-        sequence=sequence,
-        kind=kind,
-        text=text,
-        at=time.time(),
-        directory="",
-    )
-    assert event is not None
-    spool.append(home, event)
 
 
 def test_ids_of_which_one_reads_like_another_stay_two_exchanges(words: Memory) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from ringwood.errors import AddressError, UsageError
 from ringwood.memory.base import Opened, instant
 from ringwood.names import LAST_FORGET
-from ringwood.open_home import RECENT_LOGS
 from ringwood.recall.budget import Budget
 from ringwood.recall.pipeline import Request, recall
 from ringwood.recall.usage import LOG_KEEP, Use, unpack
@@ -144,11 +143,8 @@ class Asking(Opened):
 
     def recent_recalls(self, limit: int = 10) -> list[dict[str, Any]]:
         """List the newest recalls in this space, newest first, as the JSON of the contract."""
-        engine = self._opened.engine()
         self._opened.write_uses()
-        with engine.reading() as reader:
-            logs = [unpack(payload) for payload in reader.recent_logs(RECENT_LOGS)]
-        return [log for log in logs if log["space"] == self.space][:limit]
+        return self._opened.recent_recalls(self.space)[:limit]
 
     def explain(self, recall_id: str) -> dict[str, Any]:
         """Return a logged recall as the JSON of the contract.

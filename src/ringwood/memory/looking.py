@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from ringwood.capture import spool
@@ -13,7 +13,7 @@ from ringwood.names import GLOBAL
 from ringwood.recall import browse
 from ringwood.recall.brief import outline
 from ringwood.recall.browse import NodeView, Reach, TreeLine
-from ringwood.types import Document
+from ringwood.types import TIERS, Document, Tier
 from ringwood.write.remembered import wanted
 
 INDEX_HEAD = (
@@ -51,6 +51,12 @@ class Stats:
     """Captured events that cannot be read, each with its reason."""
     paused: bool
     """Whether capture is paused everywhere."""
+
+    @property
+    def tiers(self) -> dict[Tier, dict[str, int]]:
+        """The figures of every tier that can be opened, hottest first, by their names."""
+        held = self.totals.tiers
+        return {tier: asdict(held[tier]) for tier in TIERS if tier in held}
 
 
 class Looking(Opened):

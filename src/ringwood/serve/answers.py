@@ -20,7 +20,7 @@ from ringwood.recall.report import stamp, to_json
 from ringwood.serve.arguments import Arguments
 from ringwood.text.echo import drop_blocks
 from ringwood.text.private import drop_private
-from ringwood.types import TIERS, Receipt, address_of
+from ringwood.types import Receipt, address_of
 
 MAX_IMPORTANCE = 0.7
 """What a model may give its own note: the rest of the scale is a person's."""
@@ -151,18 +151,9 @@ def read(memory: Memory, given: Arguments) -> dict[str, Any]:
 def stats(memory: Memory, given: Arguments) -> dict[str, Any]:
     """Count the home, and the documents of the space."""
     stats = memory.stats()
-    tiers = {
-        tier: {
-            "documents": held.documents,
-            "nodes": held.nodes,
-            "vectors": held.vectors,
-            "edges": held.edges,
-            "bytes": held.bytes,
-        }
-        for tier in TIERS
-        if (held := stats.totals.tiers.get(tier)) is not None
-    }
     counts = ("documents", "nodes", "vectors", "edges")
+    shown = (*counts, "bytes")
+    tiers = {tier: {name: held[name] for name in shown} for tier, held in stats.tiers.items()}
     return {
         "space": stats.space,
         "documents_in_space": stats.totals.spaces.get(stats.space, 0),

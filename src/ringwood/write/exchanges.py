@@ -40,6 +40,8 @@ class TakenIn:
     """Exchanges that a tombstone keeps out."""
     redacted: int = 0
     """Secrets that were masked in what was stored."""
+    left_out: int = 0
+    """Parts that were taken out of what was stored: private ones, and blocks of recalled memory."""
     waiting: int = 0
     """Events that stay in the spool: their exchange is not over, or another process sees to it."""
     elsewhere: bool = False
@@ -56,6 +58,7 @@ class TakenIn:
             self.echoes + other.echoes,
             self.forgotten + other.forgotten,
             self.redacted + other.redacted,
+            self.left_out + other.left_out,
             self.waiting + other.waiting,
             self.elsewhere or other.elsewhere,
             (*self.failed, *other.failed),
@@ -130,8 +133,12 @@ def _store(
         return TakenIn(forgotten=1, done=(exchange,))
     if outcome.outcome == "existing":
         return TakenIn(existing=1, done=(exchange,))
-    redacted += exchange.masked
-    return TakenIn(documents=(outcome.document or 0,), redacted=redacted, done=(exchange,))
+    return TakenIn(
+        documents=(outcome.document or 0,),
+        redacted=redacted + exchange.masked,
+        left_out=exchange.dropped,
+        done=(exchange,),
+    )
 
 
 def _space(engine: Engine, key: str | None, intake: Intake) -> str:

@@ -15,7 +15,7 @@ from ringwood.serve.cli import output
 from ringwood.serve.cli.app import Session, options
 from ringwood.serve.cli.keep import Moment
 from ringwood.text.redact import redact
-from ringwood.types import TIERS, Node, address_of
+from ringwood.types import Node, address_of
 
 if TYPE_CHECKING:
     from ringwood.memory import Stats
@@ -260,18 +260,7 @@ def _view_json(view: NodeView) -> dict[str, Any]:
 
 
 def _stats_json(stats: Stats) -> dict[str, Any]:
-    tiers = {
-        tier: {
-            "documents": held.documents,
-            "nodes": held.nodes,
-            "vectors": held.vectors,
-            "edges": held.edges,
-            "bytes": held.bytes,
-            "wal_bytes": held.wal_bytes,
-        }
-        for tier in TIERS
-        if (held := stats.totals.tiers.get(tier)) is not None
-    }
+    tiers = stats.tiers
     sums = {
         name: sum(held[name] for held in tiers.values())
         for name in ("documents", "nodes", "vectors", "edges", "bytes", "wal_bytes")
