@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.serve.calling import Host, eventually
+from tests.processes import eventually
+from tests.serve.calling import Host
 
 from ringwood import home as homes
 from ringwood.capture import spool

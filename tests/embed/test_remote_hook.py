@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.embed.server import KEY, serving
-from tests.serve.calling import Host, eventually
+from tests.processes import eventually
+from tests.serve.calling import Host
 
 LIGHT = "The lighthouse keeper counts the ships that pass at night."
 

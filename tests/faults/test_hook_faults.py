@@ -24,7 +24,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.serve.calling import PYTHON, Host, eventually
+from tests.processes import eventually
+from tests.serve.calling import PYTHON, Host
 from tests.serve.schemas import output
 
 from ringwood import home as homes

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import pytest
 from tests.hosts.mock_model import Call, MockModel, Say
+from tests.processes import eventually, is_alive
 
 from ringwood.hosts.dsh import install as installer
 from ringwood.memory import Memory
@@ -288,21 +289,4 @@ def dsh(release: str, tmp_path: Path, model: MockModel) -> Iterator[Dsh]:
     host = Dsh(release, tmp_path, model)
     host.install()
     yield host
-    assert [number for number in host.children() if is_alive(number)] == []
-
-
-def is_alive(process: int) -> bool:
-    """Say whether a process runs; one that ended and is not waited for does not."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text("ascii", "replace").rpartition(")")[2]
-    except OSError:
-        return sys.platform != "linux" and _answers(process)
-    return state.split()[0] != "Z"
-
-
-def _answers(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return False
-    return True
+    eventually(lambda: not any(map(is_alive, host.children())))

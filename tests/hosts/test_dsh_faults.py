@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.hosts.conftest import Dsh, is_alive
+from tests.hosts.conftest import Dsh
 from tests.hosts.mock_model import Say
+from tests.processes import eventually, is_alive
 
 pytestmark = [pytest.mark.host, pytest.mark.slow]
 
@@ -51,7 +52,7 @@ def test_a_turn_goes_on_without_a_child_that(fault: str, dsh: Dsh, tmp_path: Pat
     assert "turn without memory" in dsh.log()
     assert "Vesterholm" not in dsh.log()
     assert pids.is_file()  # otherwise it never ran
-    assert [number for number in map(int, pids.read_text().split()) if is_alive(number)] == []
+    eventually(lambda: not any(map(is_alive, map(int, pids.read_text().split()))))
 
 
 def test_where_there_is_no_python_the_plugin_stays_away_and_says_so_once(dsh: Dsh) -> None:
@@ -101,7 +102,5 @@ def test_a_host_that_crashes_leaves_no_child_and_loses_no_finished_turn(dsh: Dsh
         host.ask("one", "The ferry to Vesterholm leaves at nine.", Say("Noted: nine."))
         host.kill()
 
-    latest = time.monotonic() + 10
-    while any(map(is_alive, dsh.children())) and time.monotonic() < latest:
-        time.sleep(0.05)
+    eventually(lambda: not any(map(is_alive, dsh.children())))
     assert set(dsh.exchanges()) == {"dsh:one:8"}

@@ -13,7 +13,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.serve.calling import PATIENCE_S, Host
+from tests.processes import PATIENCE_S
+from tests.serve.calling import Host
 from tests.serve.schemas import output
 
 from ringwood.hosts import claude_code, codex

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.processes import PATIENCE_S, eventually, is_alive
+
 from ringwood import home as homes
 from ringwood.memory import Memory
 from ringwood.serve.resident import wire
 
 PYTHON = (sys.executable, "-P", "-m", "ringwood")
 """The command, as a resident process is started."""
-PATIENCE_S = 30.0
-"""How long a test waits for what should take a second, on a machine that has much else to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,28 +179,6 @@ class Host:
             os.kill(pid, signal.SIGTERM)
             os.kill(pid, signal.SIGCONT)
             eventually(lambda: not is_alive(pid))
-
-
-def eventually(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
-    """Wait until something holds, and fail when it does not."""
-    until = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < until, "it did not come true in time"
-        time.sleep(0.05)
-
-
-def is_alive(pid: int) -> bool:
-    """Say whether a process runs; one that has ended and was not yet buried does not."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except ProcessLookupError:
-        return False
-    except FileNotFoundError:
-        return not Path("/proc/self").exists()
-    return state not in "ZX"
 
 
 def _command_of(pid: int) -> str:

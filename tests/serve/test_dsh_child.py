@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.hosts.test_dsh_sessions import assistant, numbered, person, turn, written
+from tests.processes import eventually
 
 from ringwood.capture.consent import pause, resume
 from ringwood.capture.spool import waiting
@@ -121,7 +122,8 @@ def documents(home: Path) -> dict[str, str]:
     """Return every document's text by source key; the spool is taken in."""
     with Memory.open(home, embedder="words", wait_s=0.0) as memory:
         memory.create()
-        memory.take_in(everything=True)
+        eventually(lambda: not memory.take_in(everything=True).elsewhere)
+        assert waiting(str(home)) == []
         found = memory.recent(limit=100_000)
         return {str(each.source): memory.read(each.path).source for each in found}
 
@@ -306,8 +308,9 @@ def test_children_killed_at_random_lose_nothing_that_they_acknowledged(
                 break
             acknowledged.add(f"dsh:life{life}:{number}")
             if time.monotonic() > latest:
-                child.process.kill()
                 break
+        child.process.kill()
+        child.process.wait()  # one that is about to end may still hold the spool
 
     kept = documents(home)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.serve.calling import PATIENCE_S, PYTHON, Call, Host, cpu_ms, eventually
+from tests.processes import PATIENCE_S, eventually
+from tests.serve.calling import PYTHON, Call, Host, cpu_ms
 from tests.serve.schemas import output
 
 from ringwood import home as homes

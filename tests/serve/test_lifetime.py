@@ -15,7 +15,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.serve.calling import PYTHON, Host, eventually
+from tests.processes import eventually
+from tests.serve.calling import PYTHON, Host
 
 from ringwood import home as homes
 from ringwood.capture import spool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference, TextContent
+from tests.processes import eventually, is_alive
 from tests.serve.mcp_clients import Lines, command, connected
 
 from ringwood.capture import spool
@@ -323,22 +323,7 @@ def test_no_child_outlives_a_server_whose_client_went_away(tmp_path: Path) -> No
 
         assert server.end() == 0
 
-    for child in children:
-        assert _is_gone(child)
-
-
-def _is_gone(pid: int, within_s: float = 10.0) -> bool:
-    """Say whether a process ends within a while."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                return True  # nobody of ours: whoever adopted it has not looked yet
-        except (ProcessLookupError, FileNotFoundError):
-            return True
-        time.sleep(0.05)
-    return False
+    eventually(lambda: not any(map(is_alive, children)))
 
 
 @pytest.mark.slow
@@ -368,11 +353,12 @@ time.sleep(60)
     with subprocess.Popen(whole, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         server = int(process.stdout.readline())
-        assert not _is_gone(server, within_s=0.2)
+        time.sleep(0.2)
+        assert is_alive(server)
 
         process.kill()
 
-    assert _is_gone(server)
+    eventually(lambda: not is_alive(server))
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.serve.calling import PATIENCE_S, Host, eventually, is_alive
+from tests.processes import PATIENCE_S, eventually, is_alive
+from tests.serve.calling import Host
 
 from ringwood import home as homes
 from ringwood.capture import spool
