@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +52,3 @@ def row(harness: str, figure: Figure) -> str:
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-
-def table(harness: str, figures: Iterable[Figure]) -> list[str]:
-    """Write the figures of one harness, with the head of the table."""
-    return [*HEAD, *(row(harness, figure) for figure in figures)]
