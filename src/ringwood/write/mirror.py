@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import get_ident
 
-from ringwood.engine.base import Engine
+from ringwood.engine.base import Engine, Reader
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import Document
+from ringwood.write.page import Page, write_page
 
-NOTICE = "Written by Ringwood; edits here are not read back. Change the source instead."
 MAX_NAME_BYTES = 200
 """File systems end at 255 bytes; the rest is for our endings."""
 _RACES = 5
@@ -76,10 +76,10 @@ def refresh_document(engine: Engine, root: str, identity: int) -> bool:
         document = reader.document(identity)
         if document is None:
             return False
-        text = reader.text_of(identity)
+        page = page_of(reader, document)
         stale = reader.mirrored_path(identity)
     target = mirror_path(document)
-    write_file(root, target, _page(document, text))
+    write_file(root, target, write_page(page))
     if stale is not None and stale != target:
         remove_file(root, stale)
     with engine.writing(document.tier) as writer, engine.reading() as reader:
@@ -91,10 +91,24 @@ def refresh_document(engine: Engine, root: str, identity: int) -> bool:
     return True
 
 
+def page_of(reader: Reader, document: Document) -> Page:
+    """Read what the mirror is to hold of a document.
+
+    Raises:
+        KeyError: when it is gone.
+    """
+    return Page(
+        document=document,
+        text=reader.text_of(document.id),
+        key=reader.spaces().get(document.space),
+        exchange=any(node.actor for node in reader.nodes_of(document.id)),
+    )
+
+
 def mirror_path(document: Document) -> str:
     """Return a document's file, relative to the mirror: `space/folder/title.md`."""
     parts = [document.space, *document.path.strip("/").split("/")]
-    return "/".join(_file_name(part) for part in parts) + ".md"
+    return "/".join(file_name(part) for part in parts) + ".md"
 
 
 def write_file(root: str, relative: str, content: str) -> None:
@@ -114,7 +128,7 @@ def write_file(root: str, relative: str, content: str) -> None:
 
 
 def _replace(root: str, relative: str, content: str) -> None:
-    with _folder_of(root, relative, create=True) as (folder, name), _root(root) as top:
+    with folder_of(root, relative, create=True) as (folder, name), _root(root) as top:
         draft = f"{_DRAFT}{os.getpid()}-{get_ident()}"
         handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=top)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -141,7 +155,7 @@ def remove_file(root: str, relative: str) -> bool:
     """
     remove_drafts(root)
     try:
-        with _folder_of(root, relative, create=False) as (folder, name):
+        with folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False  # a folder of that name is none of ours
@@ -150,7 +164,7 @@ def remove_file(root: str, relative: str) -> bool:
     parts = relative.split("/")[:-1]
     with suppress(OSError):
         while parts:
-            with _folder_of(root, "/".join(parts), create=False) as (folder, name):
+            with folder_of(root, "/".join(parts), create=False) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
             parts.pop()
     return True
@@ -166,7 +180,7 @@ def _root(root: str) -> Iterator[int]:
 
 
 @contextmanager
-def _folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int, str]]:
+def folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int, str]]:
     """Open the folder of a file, following no link; yield its descriptor and the file's name."""
     *folders, name = relative.split("/")
     if create:
@@ -186,36 +200,13 @@ def _folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int,
         os.close(here)
 
 
-def _file_name(part: str) -> str:
+def file_name(part: str) -> str:
     """Make a path part a safe file name: ours are slugs already, a space's name may be anything."""
     safe = "".join(c if c.isalnum() or c in "-_~." else "-" for c in part).strip(".") or "-"
     if safe != part or len(safe.encode()) > MAX_NAME_BYTES:
         digest = hashlib.sha256(part.encode()).hexdigest()[:8]
         safe = f"{safe.encode()[: MAX_NAME_BYTES - 10].decode(errors='ignore')}-{digest}"
     return safe
-
-
-def _page(document: Document, text: str) -> str:
-    """Write the file: our front matter, then the text, untouched."""
-    card = {
-        "ringwood": NOTICE,
-        "id": str(document.id),
-        "space": document.space,
-        "path": document.path,
-        "source": document.source or "",
-        "actor": document.actor,
-        "created": f"{document.created_at:%Y-%m-%dT%H:%M:%SZ}",
-        "stored": f"{document.stored_at:%Y-%m-%dT%H:%M:%SZ}",
-        "sha256": document.sha256,
-    }
-    lines = [f"{key}: {_quoted(value)}" for key, value in card.items()]
-    return "---\n" + "\n".join(lines) + "\n---\n" + text
-
-
-def _quoted(value: str) -> str:
-    """Write a YAML double-quoted scalar."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 
 
 def _refused(root: str, relative: str, error: OSError) -> StorageError:
