@@ -8,7 +8,9 @@
     │   ├── NoHomeError       there is no home here yet
     │   ├── SchemaError       the home was written by a newer Ringwood
     │   └── StorageError      the disk or the database refused
-    │       └── BusyError     another process holds the database: call again later
+    │       ├── BusyError     another process holds the database: call again later
+    │       ├── FullError     the disk has too little room: free some
+    │       └── DamagedError  a database file is broken: salvage it
     └── EmbedderError         no vectors for now: words go on, vectors follow
 
 Each class has a stable `code`; each error says what and which, and `mend` names what mends it.
@@ -81,6 +83,18 @@ class BusyError(StorageError):
     """Another process holds the database for longer than we wait."""
 
     code = "busy"
+
+
+class FullError(StorageError):
+    """The disk has too little room for what was asked."""
+
+    code = "disk_full"
+
+
+class DamagedError(StorageError):
+    """A database file is broken for good, as against busy, full or unreadable for the moment."""
+
+    code = "damaged"
 
 
 class EmbedderError(RingwoodError):

@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 
 from ringwood.engine.sqlite.schema import migrate, version_of
-from ringwood.errors import BusyError, HomeError, NoHomeError, StorageError
+from ringwood.errors import BusyError, DamagedError, HomeError, NoHomeError, StorageError
 from ringwood.types import Tier
 
 BUSY_TIMEOUT_S = 30.0
@@ -152,21 +152,19 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
             f"another process is writing to {what}",
             mend="call again: it waits for its turn; reading goes on meanwhile",
         )
+    if is_damage(error):
+        foreign = isinstance(error, apsw.NotADBError)
+        told = "this is no database" if foreign else "the database is damaged"
+        return DamagedError(f"{told}: {what} ({error})", mend=_SALVAGE)
     return StorageError(f"the database refused: {what} ({error})", mend="call again with --debug")
 
 
-_PUT_BACK = "put a copy of the file back; the texts are in the mirror beside it, as Markdown"
+_SALVAGE = "`ringwood salvage` makes it again from what is readable and from the mirror"
 _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
     (apsw.FullError, "the disk is full", "free some space and call again; nothing was lost"),
     (apsw.ReadOnlyError, "the directory is read-only", "make it writable for its owner"),
     (apsw.CantOpenError, "the database cannot be opened", "check that it exists and is yours"),
     (apsw.IOError, "the disk failed", "check the disk, then call again; nothing was changed"),
-    (
-        apsw.CorruptError,
-        "the database is damaged",
-        _PUT_BACK,
-    ),
-    (apsw.NotADBError, "this is no database", _PUT_BACK),
     (apsw.ConstraintError, "two things claim one place", "call again with --debug, and report it"),
 )
 
