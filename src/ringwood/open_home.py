@@ -21,12 +21,12 @@ from ringwood import home as homes
 from ringwood.config import Config, credential
 from ringwood.embed.base import Embedder
 from ringwood.embed.choose import Choice, Remembered, choose, choose_next
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.embed.meaning import Meaning
 from ringwood.embed.open import open_embedder
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import StorageError, UsageError
+from ringwood.lease import Lease
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
 from ringwood.upkeep.reindex import Reindex
@@ -251,9 +251,9 @@ class OpenHome:
                 self._worker = Worker(task, self.lease())
             self._worker.wake()
 
-    def lease(self) -> EmbeddingLease:
+    def lease(self) -> Lease:
         """Return a new contender for the right to embed in this home."""
-        return EmbeddingLease(Path(self._home) / homes.EMBEDDING_LOCK)
+        return Lease(Path(self._home) / homes.EMBEDDING_LOCK)
 
     def wait(self, timeout_s: float, on_tick: Callable[[int], None] = lambda done: None) -> bool:
         """Wait for the worker; False when time ran out or something is to be tried again."""

@@ -12,10 +12,10 @@ from tests.upkeep.reindexing import QUERIES, SAID_AT, Watched, answers, fill
 from ringwood import config
 from ringwood.embed.choose import Choice, Remembered
 from ringwood.embed.hashing import HashingEmbedder
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import EmbedderError, NoHomeError, UsageError
+from ringwood.lease import Lease
 from ringwood.memory import Memory
 from ringwood.types import SIMILAR, Edge, Receipt
 from ringwood.upkeep.reindex import Reindex
@@ -278,7 +278,7 @@ def test_a_text_that_comes_at_the_last_moment_has_its_vector_before_the_switch(
 def test_it_does_not_switch_while_a_node_lacks_a_vector(memory: Memory, quick: Path) -> None:
     engine = open_engine(quick, create=False)
     target = Choice(Remembered("hashing:64", "x"), None)
-    way = Reindex(engine, target, EmbeddingLease(quick / "lease"))
+    way = Reindex(engine, target, Lease(quick / "lease"))
     way.begin()
 
     assert way.step() == "more", "it has not one vector of that identity"
@@ -464,7 +464,7 @@ def test_whoever_has_time_goes_on_with_what_is_wanted(memory: Memory, quick: Pat
 
 def test_a_step_waits_for_whoever_embeds(memory: Memory, quick: Path) -> None:
     memory.reindex_later("hashing:128")
-    lease = EmbeddingLease(quick / "embedding.lock")
+    lease = Lease(quick / "embedding.lock")
     assert lease.try_acquire()
 
     assert memory.reindex_step()

@@ -11,8 +11,8 @@ import pytest
 
 from ringwood.embed.base import FloatRows
 from ringwood.embed.hashing import HashingEmbedder
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.engine.sqlite import open_engine
+from ringwood.lease import Lease
 from ringwood.memory import Memory
 
 
@@ -62,7 +62,7 @@ def test_an_error_that_no_embedder_may_raise_is_told_and_the_next_store_catches_
 
 
 def test_waiting_ends_in_time_while_another_process_or_memory_is_at_it(tmp_path: Path) -> None:
-    elsewhere = EmbeddingLease(tmp_path / "embedding.lock")
+    elsewhere = Lease(tmp_path / "embedding.lock")
     with Memory.open(tmp_path, embedder="hashing", wait_s=0.0) as memory:
         memory.create()
         assert elsewhere.try_acquire()
@@ -111,7 +111,7 @@ def test_two_memories_of_one_home_in_one_process_share_the_work(tmp_path: Path) 
 
 
 def test_no_edge_leads_to_what_was_forgotten_while_it_was_compared(tmp_path: Path) -> None:
-    elsewhere = EmbeddingLease(tmp_path / "embedding.lock")
+    elsewhere = Lease(tmp_path / "embedding.lock")
     with Memory.open(tmp_path, embedder="hashing", wait_s=20.0) as memory:
         first = memory.store("The gateway ships in May, the certificate is late.")
         assert memory.wait()

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, FloatVector, Reader
 from ringwood.errors import EmbedderError
+from ringwood.lease import Lease
 from ringwood.types import TIERS, Document, Tier
 from ringwood.write.embedding import BATCH, embedded_texts, text_digest
 
@@ -45,7 +45,7 @@ class Filling:
         self,
         engine: Engine,
         meaning: Meaning,
-        lease: EmbeddingLease,
+        lease: Lease,
         tiers: Sequence[Tier] = TIERS,
     ) -> None:
         """Begin; nothing is read.

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ringwood.embed.choose import WORDS, Choice, Remembered
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.coverage import Coverage, Kept
+from ringwood.lease import Lease
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.across import measure_across
 from ringwood.upkeep.dream import Dreamed, DreamOptions, Progress, dream
@@ -109,7 +109,7 @@ class Reindex:
     """A home on its way to one embedder, as one process goes about it. For one thread at a time."""
 
     def __init__(
-        self, engine: Engine, target: Choice, lease: EmbeddingLease, plan: Plan | None = None
+        self, engine: Engine, target: Choice, lease: Lease, plan: Plan | None = None
     ) -> None:
         """Prepare; `begin` writes down what is wanted.
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import monotonic
 
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine
 from ringwood.errors import EmbedderError, RingwoodError
+from ringwood.lease import Lease
 from ringwood.types import Document
 from ringwood.write import mirror
 from ringwood.write.embedding import embed_document
@@ -81,7 +81,7 @@ class _Round:
 class Worker:
     """A daemon thread that catches up and then sleeps until woken."""
 
-    def __init__(self, task: Task, lease: EmbeddingLease) -> None:
+    def __init__(self, task: Task, lease: Lease) -> None:
         """Prepare; the thread starts with the first `wake`."""
         self._task = task
         self._lease = lease

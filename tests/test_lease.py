@@ -1,4 +1,4 @@
-"""One worker of a home embeds with all cores."""
+"""One process at a time has what only one may do."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from ringwood.embed.lease import EmbeddingLease
 from ringwood.errors import StorageError
+from ringwood.lease import Lease
 
 HOLD = """
 import sys
 from pathlib import Path
-from ringwood.embed.lease import EmbeddingLease
-lease = EmbeddingLease(Path(sys.argv[1]))
+from ringwood.lease import Lease
+lease = Lease(Path(sys.argv[1]))
 print(lease.try_acquire(), flush=True)
 sys.stdin.read()
 """
@@ -42,7 +42,7 @@ def taken_elsewhere(path: Path) -> bool:
 
 def test_a_second_process_is_refused_until_the_first_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "embedding.lock"
-    lease = EmbeddingLease(path)
+    lease = Lease(path)
 
     assert lease.try_acquire()
     assert lease.try_acquire(), "asking again changes nothing"
@@ -55,7 +55,7 @@ def test_a_second_process_is_refused_until_the_first_lets_go(tmp_path: Path) -> 
 
 def test_death_frees_the_lease(tmp_path: Path) -> None:
     path = tmp_path / "embedding.lock"
-    lease = EmbeddingLease(path)
+    lease = Lease(path)
     with hold_elsewhere(path) as other:
         assert other.stdout is not None
         assert other.stdout.readline().strip() == "True"
@@ -70,7 +70,7 @@ def test_death_frees_the_lease(tmp_path: Path) -> None:
 
 def test_a_forked_child_neither_holds_nor_frees_the_lease(tmp_path: Path) -> None:
     path = tmp_path / "embedding.lock"
-    lease = EmbeddingLease(path)
+    lease = Lease(path)
     assert lease.try_acquire()
 
     child = os.fork()
@@ -88,7 +88,7 @@ def test_a_forked_child_neither_holds_nor_frees_the_lease(tmp_path: Path) -> Non
 
 def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "embedding.lock"
-    lease = EmbeddingLease(path)
+    lease = Lease(path)
 
     assert lease.try_acquire()
 
@@ -98,7 +98,7 @@ def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_two_leases_of_one_process_exclude_each_other(tmp_path: Path) -> None:
     path = tmp_path / "embedding.lock"
-    first, second = EmbeddingLease(path), EmbeddingLease(path)
+    first, second = Lease(path), Lease(path)
 
     assert first.try_acquire()
     assert not second.try_acquire()
@@ -111,8 +111,27 @@ def test_two_leases_of_one_process_exclude_each_other(tmp_path: Path) -> None:
 
 
 def test_a_home_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path) -> None:
-    lease = EmbeddingLease(tmp_path / "gone" / "embedding.lock")
+    lease = Lease(tmp_path / "gone" / "embedding.lock")
 
     with pytest.raises(StorageError, match="embedding"):
         lease.try_acquire()
     assert not lease.held
+
+
+def test_a_lease_says_which_process_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "embedding.lock"
+    lease = Lease(path)
+    assert lease.holder() is None, "nobody ever had it"
+
+    with hold_elsewhere(path) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline().strip() == "True"
+        assert lease.holder() == other.pid
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+    assert lease.holder() is None, "the dead hold nothing"
+
+    assert lease.try_acquire()
+    assert lease.holder() == Lease(path).holder() == os.getpid()
+    assert taken_elsewhere(path), "asking took nothing away"
+    lease.release()
