@@ -27,6 +27,8 @@ HOST = "dsh"
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _MAX_LINE = 64 * 1024 * 1024
 """Bytes of one line: the longest that was seen is a hundredth of it."""
+_PIECE = 1024 * 1024
+"""Bytes of one that is passed over, at a time."""
 
 Row = dict[str, Any]
 
@@ -242,7 +244,7 @@ def _lines(raw: BufferedReader, tally: Tally) -> Iterator[bytes]:
                 yield line
                 continue
             while line and not line.endswith(b"\n"):
-                line = stream.readline(_MAX_LINE)
+                line = stream.readline(_PIECE)
             tally.skipped["a line too long"] += 1
     except zstandard.ZstdError:
         tally.skipped["a damaged line"] += 1  # and whatever follows: its length is not known
