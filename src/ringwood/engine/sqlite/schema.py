@@ -1,8 +1,8 @@
 """What lies in a tier file, how an older file becomes a current one, and how three are read as one.
 
 The three files share one schema. A few tables are used in the hot file alone (`meta` apart from
-the generation, `counters`, `tombstones`, the recall log); having them empty in the others costs a
-page each and saves a second schema.
+the generation, `counters`, `tombstones`, the recall log, what dreams did); having them empty in the
+others costs a page each and saves a second schema.
 """
 
 from __future__ import annotations
@@ -209,7 +209,53 @@ ALTER TABLE means ADD COLUMN p999 REAL;
 PRAGMA user_version = 5;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS, _VERSION_NODES, _BACKGROUNDS)
+_DREAMS = """
+-- What dreams did, so that it can be undone. All of it in hot only. Nothing here refers to a
+-- document by a foreign key: a step outlives the document that it took away.
+CREATE TABLE dreams (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    begun_at INTEGER NOT NULL,
+    finished_at INTEGER                 -- NULL: it was cut short, or is under way
+);
+CREATE TABLE dream_steps (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    dream INTEGER NOT NULL REFERENCES dreams ON DELETE CASCADE,
+    kind TEXT NOT NULL,                 -- `merge`, or `relink`: of a whole space
+    space INTEGER NOT NULL,
+    document INTEGER,                   -- of a merge: the one that went
+    survivor INTEGER,                   -- of a merge: the one that stayed
+    open INTEGER NOT NULL,              -- 1: its mirror file and links in colder tiers are to go
+    payload BLOB NOT NULL               -- the rows before, packed
+);
+CREATE INDEX dream_steps_by_dream ON dream_steps (dream);
+CREATE INDEX dream_steps_by_document ON dream_steps (document);
+CREATE INDEX dream_steps_by_survivor ON dream_steps (survivor);
+
+-- Documents that went into another one: their source keys and texts lead there.
+CREATE TABLE merged (
+    document INTEGER PRIMARY KEY,
+    space INTEGER NOT NULL,
+    source TEXT,
+    sha256 TEXT NOT NULL,               -- of its text
+    hash TEXT NOT NULL,                 -- of the same, as a tombstone would hold it
+    survivor INTEGER NOT NULL,
+    survivor_sha256 TEXT NOT NULL       -- of the survivor's text, with which it was one
+);
+CREATE INDEX merged_by_source ON merged (space, source) WHERE source IS NOT NULL;
+CREATE INDEX merged_by_hash ON merged (space, sha256);
+CREATE INDEX merged_by_survivor ON merged (survivor);
+
+-- Keys of texts whose merge was undone: they are not merged again.
+CREATE TABLE apart (
+    space INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (space, key)
+) WITHOUT ROWID;
+
+PRAGMA user_version = 6;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS, _VERSION_NODES, _BACKGROUNDS, _DREAMS)
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 
 VIEWS = """
