@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ringwood.engine.compaction import Compaction
 from ringwood.engine.coverage import CoverageReader, CoverageWriter
 from ringwood.engine.placement import Placement
 from ringwood.types import SIMILAR, Document, Edge, Node, State, Tier
@@ -40,6 +41,8 @@ class TierOptions:
     """File of the warm tier; None: beside the hot one. May lie on slower storage."""
     cold_path: str | None = None
     """File of the cold tier; None: beside the hot one."""
+    vacuum_after_rotate: bool = False
+    """Compact what a rotation moved from: writers wait meanwhile, some seconds per gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +439,7 @@ class Writer(CoverageWriter, Protocol):
         """Write one small setting of the home. Hot only."""
 
 
-class Engine(Placement, Protocol):
+class Engine(Placement, Compaction, Protocol):
     """Documents, nodes, words, vectors and edges at rest. Safe from several threads."""
 
     def reading(self) -> AbstractContextManager[Reader]:

@@ -13,6 +13,12 @@ from typing import Protocol
 
 from ringwood.types import Tier
 
+MOVING = "moving"
+"""Meta key: moves were begun that may have left copies. Its value is another each time; "": none.
+
+Moving to the hot tier sets it by itself, in the transaction that makes the copy.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class TierDates:

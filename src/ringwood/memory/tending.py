@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from ringwood.memory.base import Opened
+from ringwood.types import TIERS, Tier
+from ringwood.upkeep.compact import Compacted, compact
 from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
 from ringwood.upkeep.rotate import Rotated, rotate
 
@@ -60,3 +62,27 @@ class Tending(Opened):
         plan = Plan(choice.meaning, self.config.link, self.config.dream, everything, dry_run)
         done = dream(engine, plan, on_nodes)
         return replace(done, notes=(*choice.notes, *done.notes))
+
+    def compact(
+        self,
+        *,
+        tiers: Iterable[Tier] = TIERS,
+        dry_run: bool = False,
+        on_tier: Callable[[Tier], None] = lambda tier: None,
+    ) -> Compacted:
+        """Make the files of the home as small as what they hold. Safe to cut short.
+
+        Recalls go on; stores wait while the file of a tier is written anew.
+
+        Args:
+            tiers: which.
+            dry_run: write nothing, only say about how much would be given back.
+            on_tier: told each tier before it is begun.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+            FullError: when the disk has too little room for it; the tiers before are done.
+            StorageError: when the disk refuses; every file is whole.
+        """
+        engine = self._opened.engine()
+        return compact(engine, tiers=tiers, dry_run=dry_run, on_tier=on_tier)

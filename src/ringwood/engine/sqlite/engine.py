@@ -1,53 +1,27 @@
-"""The engine: three tier files, a pool of readers, and one writer at a time."""
+"""The engine: what is done to three tier files as a whole, over what `connected` has open."""
 
 from __future__ import annotations
 
 import logging
-import os
-import threading
+import secrets
 import time
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
+from ringwood.engine.compaction import Footprint, LargeLog
 from ringwood.engine.placement import Misplaced, Move, TierDates
-from ringwood.engine.sqlite import files, moves
-from ringwood.engine.sqlite.connection import (
-    BUSY_TIMEOUT_S,
-    Identity,
-    connect,
-    identity_of,
-    is_damage,
-    meaning_of,
-    no_home,
-    remaining,
-    transaction,
-)
-from ringwood.engine.sqlite.files import Attached
-from ringwood.engine.sqlite.gate import Gate, gate_for
+from ringwood.engine.sqlite import compaction, files, moves
+from ringwood.engine.sqlite.connected import Connected
+from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, no_home, remaining, transaction
+from ringwood.engine.sqlite.gate import gate_for
 from ringwood.engine.sqlite.rows import moment_of
-from ringwood.engine.sqlite.tier import TierWriter, number_of_space
-from ringwood.engine.sqlite.tiers import TiersReader
-from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
-from ringwood.errors import StorageError, UsageError
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
-
-_MAX_IDLE_READERS = 8
-"""Connections kept open between readings."""
-_CHECKPOINT_TIMEOUT_S = 0.2
-"""How long erasing waits for readers before it leaves the log for later."""
-
-_CLOSING_TIMEOUT_S = 0.1
-"""How long closing waits for a writer of this process, which else closes its connections itself."""
-
-_OPTIMISE_WORDS = "INSERT INTO words (words) VALUES ('optimize')"
-_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 def open_engine(
@@ -87,147 +61,8 @@ def open_engine(
     return SqliteEngine(paths, gate, attached)
 
 
-class SqliteEngine:
+class SqliteEngine(Connected):
     """An `Engine` over SQLite files. Safe from several threads, and in a forked child."""
-
-    def __init__(
-        self, paths: Mapping[Tier, Path], gate: Gate, attached: Attached | None = None
-    ) -> None:
-        self._paths = paths
-        self._start(gate)
-        if attached is not None:
-            self._idle.append(attached)
-        _engines.add(self)
-
-    def _start(self, gate: Gate) -> None:
-        self._gate = gate
-        self._lock = threading.Lock()  # of everything below but the writers, which the gate guards
-        self._closed = False
-        self._idle: list[Attached] = []
-        self._damaged: set[Identity] = set()
-        self._copies: dict[tuple[int, Identity, str], VectorCopy] = {}
-        self._writers: dict[Tier, tuple[Identity, apsw.Connection]] = {}
-
-    # -- reading -------------------------------------------------------------------------------
-
-    @contextmanager
-    def reading(self) -> Iterator[TiersReader]:
-        """Open a snapshot over all tiers; see `Engine`."""
-        with self._translated():
-            attached, horizons = self._begin()
-            try:
-                yield TiersReader(
-                    attached.connection,
-                    attached.missing,
-                    horizons,
-                    lambda tier, embedder: self._copy_of(attached, tier, embedder),
-                    self._sizes,
-                )
-            finally:
-                self._give_back(attached)
-
-    def _begin(self) -> tuple[Attached, list[Horizon]]:
-        """Start a transaction and pin each file's snapshot, hot first: the hottest copy wins."""
-        attached = self._take()
-        try:
-            attached.connection.execute("BEGIN")
-            return attached, [horizon_of(attached.connection, tier) for tier in range(len(TIERS))]
-        except BaseException:
-            attached.connection.close()
-            raise
-
-    def _take(self) -> Attached:
-        """Get a connection over the files that lie there now."""
-        present = files.identities_of(self._paths)
-        with self._lock:
-            self._check_open()
-            # A file that was found damaged counts as not there until another takes its place.
-            present = tuple(None if i in self._damaged else i for i in present)
-            while self._idle:
-                attached = self._idle.pop()
-                if attached.identities == present:
-                    return attached
-                attached.connection.close()
-        if present[0] is None:
-            raise no_home(self._paths["hot"].parent)
-        return files.attach_all(self._paths, present)
-
-    def _give_back(self, attached: Attached) -> None:
-        try:
-            if attached.connection.in_transaction:
-                attached.connection.execute("ROLLBACK")
-        except apsw.Error:
-            attached.connection.close()
-            return
-        with self._lock:
-            if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
-                self._idle.append(attached)
-                return
-        attached.connection.close()
-
-    def _copy_of(self, attached: Attached, tier: int, embedder: str) -> VectorCopy:
-        key = (tier, attached.identities[tier], embedder)
-        with self._lock:
-            if key not in self._copies:
-                self._copies = {
-                    other: copy
-                    for other, copy in self._copies.items()
-                    if other[0] != tier or other[1] == key[1]
-                }
-                self._copies[key] = VectorCopy(tier, embedder)
-            return self._copies[key]
-
-    def _sizes(self, tier: Tier) -> tuple[int, int]:
-        path = self._paths[tier]
-        log = files.size_of(path.with_name(f"{path.name}-wal"))
-        return files.size_of(path) + log, log
-
-    # -- writing -------------------------------------------------------------------------------
-
-    @contextmanager
-    def writing(
-        self, tier: Tier = "hot", *, timeout_s: float | None = None
-    ) -> Iterator[TierWriter]:
-        """Begin a transaction on one tier; see `Engine`."""
-        deadline = time.monotonic() + (BUSY_TIMEOUT_S if timeout_s is None else timeout_s)
-        with self._gated(deadline), self._translated(tier):
-            connection = self._writer(tier)
-            with transaction(connection, timeout_s=remaining(deadline)):
-                yield TierWriter(connection, tier, self._number_in_hot)
-
-    @contextmanager
-    def _gated(self, deadline: float) -> Iterator[None]:
-        gate = self._gate
-        gate.acquire(remaining(deadline))
-        try:
-            yield
-        finally:
-            if self._closed:
-                self._close_writers()
-            gate.release()
-
-    def _writer(self, tier: Tier) -> apsw.Connection:
-        """Get the write connection of a tier; the gate is held."""
-        self._check_open()
-        path = self._paths[tier]
-        present = identity_of(path)
-        known, connection = self._writers.get(tier, (None, None))
-        if connection is not None and known == present:
-            return connection
-        if connection is not None:
-            connection.close()
-            del self._writers[tier]
-        with self.reading() as reader:
-            if tier in reader.missing_tiers:
-                raise files.missing(tier, path)
-        connection = connect(path)
-        self._writers[tier] = (present, connection)
-        return connection
-
-    def _number_in_hot(self, space: str) -> int:
-        connection = self._writer("hot")
-        with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
-            return number_of_space(connection, space)
 
     def erase_traces(self) -> None:
         """Make deleted text unreadable in the files; see `Engine`.
@@ -241,14 +76,54 @@ class SqliteEngine:
             if tier in missing:
                 _log.warning("the %s tier is missing: nothing was erased there", tier)
                 continue
-            with self._gated(time.monotonic() + BUSY_TIMEOUT_S), self._translated(tier):
-                connection = self._writer(tier)
-                with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
-                    connection.execute(_OPTIMISE_WORDS)
-                connection.set_busy_timeout(round(_CHECKPOINT_TIMEOUT_S * 1000))
-                busy = connection.execute(_EMPTY_LOG).fetchall()[0][0]
-            if busy:
+            with self._holding(tier) as connection:
+                compaction.optimise_words(connection, timeout_s=BUSY_TIMEOUT_S)
+                emptied = compaction.empty_log(connection)
+            if not emptied:
                 _log.info("readers hold the log of the %s tier: it is emptied later", tier)
+
+    @contextmanager
+    def _holding(self, tier: Tier) -> Iterator[apsw.Connection]:
+        """Hold the gate, and the write connection of a tier."""
+        with self._gated(time.monotonic() + BUSY_TIMEOUT_S), self._translated(tier):
+            yield self._writer(tier)
+
+    # -- giving back space ---------------------------------------------------------------------
+
+    def footprint(self, tier: Tier) -> Footprint:
+        """Measure a tier, without reading its rows; see `Compaction`."""
+        with self._holding(tier) as connection:
+            size, _ = self._sizes(tier)
+            return Footprint(size, min(size, compaction.content_bytes(connection)))
+
+    def vacuum(self, tier: Tier) -> None:
+        """Optimise the words of a tier and write its file anew; see `Compaction`."""
+        with self._holding(tier) as connection:
+            compaction.require_room(self._paths[tier], compaction.content_bytes(connection))
+            compaction.optimise_words(connection, timeout_s=BUSY_TIMEOUT_S)
+            connection.execute("VACUUM")
+
+    def empty_log(self, tier: Tier) -> bool:
+        """Bring the write-ahead log into the file and cut it to nothing; see `Compaction`."""
+        with self._holding(tier) as connection:
+            return compaction.empty_log(connection)
+
+    def large_logs(self) -> Mapping[Tier, LargeLog]:
+        """List the logs that are larger than they should be, and say why; see `Compaction`."""
+        sizes = {tier: self._sizes(tier)[1] for tier in TIERS}
+        large = {tier: size for tier, size in sizes.items() if size > compaction.LOG_LIMIT}
+        if not large:
+            return {}
+        with self._translated():
+            attached = self._take()
+            try:
+                return {
+                    tier: LargeLog(size, compaction.is_held(attached.connection, TIERS.index(tier)))
+                    for tier, size in large.items()
+                    if tier not in attached.missing
+                }
+            finally:
+                self._give_back(attached)
 
     # -- moving between tiers ------------------------------------------------------------------
 
@@ -285,9 +160,13 @@ class SqliteEngine:
                             for each in batch
                             if moves.copy_document(origin, destination, each, vectors=vectors)
                         ]
+                        if moved and target == "hot":
+                            moves.mark_begun(destination, secrets.token_hex(8))
                 if moves.is_colder(target, source):
                     for document in moved:
                         moves.remove_document(origin, document)
+            compaction.bound_log(origin, self._paths[source])
+            compaction.bound_log(destination, self._paths[target])
         return tuple(moved)
 
     def drop_copies(self, tier: Tier, documents: Iterable[int]) -> int:
@@ -296,114 +175,8 @@ class SqliteEngine:
         with self._gated(deadline), self._translated(tier):
             with self._connected() as connection:
                 doubled = moves.with_hotter_copy(connection, tier, tuple(documents))
+            if not doubled:
+                return 0
             colder = self._writer(tier)
             with transaction(colder, timeout_s=remaining(deadline)):
                 return sum(moves.remove_document(colder, document) for document in doubled)
-
-    @contextmanager
-    def _connected(self) -> Iterator[apsw.Connection]:
-        """Hold a snapshot over all tiers, for a query that is no reader's."""
-        with self._translated():
-            attached, _ = self._begin()
-            try:
-                yield attached.connection
-            finally:
-                self._give_back(attached)
-
-    # -- the rest ------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Close every connection; one that is in use closes when it is done. Idempotent."""
-        _engines.discard(self)
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-            self._copies.clear()
-        for attached in idle:
-            attached.connection.close()
-        if self._gate.try_turn(_CLOSING_TIMEOUT_S):
-            self._close_writers()
-            self._gate.end_turn()
-
-    def _close_writers(self) -> None:
-        for _, connection in self._writers.values():
-            connection.close()
-        self._writers.clear()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise UsageError("this memory is closed", mend="open it again")
-
-    @contextmanager
-    def _translated(self, tier: Tier | None = None) -> Iterator[None]:
-        what = self._paths[tier] if tier else self._paths["hot"].parent
-        try:
-            yield
-        except apsw.Error as error:
-            if is_damage(error) and tier is None:
-                self._note_damage()
-            raise meaning_of(error, what) from error
-
-    def _note_damage(self) -> None:
-        """Find out which colder tier broke: later readings go on without it."""
-        for tier in TIERS[1:]:
-            path = self._paths[tier]
-            if files.exists(path) and not files.is_sound(path):
-                _log.error("the %s tier is damaged: going on without it", tier)
-                with self._lock:
-                    self._damaged.add(identity_of(path))
-
-    # -- forking -------------------------------------------------------------------------------
-    # SQLite keeps one record per process of the locks it holds, and a child inherits the record
-    # without the locks. So nothing idle is left open across a fork: the child, and the parent
-    # too, open what they need anew. What was in use by another thread cannot be closed; the child
-    # lets it leak, since closing it would drop locks.
-
-    def _before_fork(self) -> None:
-        self._lock.acquire()
-        for attached in self._idle:
-            attached.connection.close()
-        self._idle.clear()
-        self._holds_turn = self._gate.try_turn(0.0)
-        if self._holds_turn:
-            self._close_writers()
-
-    def _after_fork_in_parent(self) -> None:
-        if self._holds_turn:
-            self._gate.end_turn()
-        self._lock.release()
-
-    def _after_fork_in_child(self) -> None:
-        if self._writers:
-            _leaked.append(self._writers)
-        with suppress(StorageError):  # a home that is gone says so when it is used
-            self._start(gate_for(self._gate.path))
-
-
-_engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
-_forking: list[SqliteEngine] = []
-_leaked: list[object] = []
-
-
-def _before_fork() -> None:
-    _forking.extend(_engines)
-    for engine in _forking:
-        engine._before_fork()
-
-
-def _after_fork_in_parent() -> None:
-    while _forking:
-        _forking.pop()._after_fork_in_parent()
-
-
-def _after_fork_in_child() -> None:
-    while _forking:
-        _forking.pop()._after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )

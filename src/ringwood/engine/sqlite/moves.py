@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from ringwood.engine.placement import Misplaced, Move, TierDates
+from ringwood.engine.placement import MOVING, Misplaced, Move, TierDates
 from ringwood.engine.sqlite.rows import Row, id_array, stamp_of
 from ringwood.engine.sqlite.vector_copy import bound_deletions
 from ringwood.engine.sqlite.words import content_of
@@ -66,6 +66,9 @@ _ADD_ALIAS = """
 INSERT INTO aliases VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET node = excluded.node, document = excluded.document,
     until = excluded.until WHERE excluded.until > until"""
+
+_MARK = """
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"""
 
 _DELETE_WORDS = "DELETE FROM words WHERE rowid = ?"
 _DELETE_VECTORS = "DELETE FROM vectors WHERE node = ?"
@@ -141,6 +144,11 @@ def copy_document(
     except apsw.ConstraintError:
         return False
     return True
+
+
+def mark_begun(hot: apsw.Connection, token: str) -> None:
+    """Note in hot that moves may have left copies, under a name that tells it from other notes."""
+    hot.execute(_MARK, (f"home.{MOVING}", token))
 
 
 def _measured(node: Row, move: Move) -> Row:

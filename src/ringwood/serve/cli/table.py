@@ -17,6 +17,7 @@ COMMANDS = {
     "pause": ("Stop capture.", "consent"),
     "resume": ("Let capture go on.", "consent"),
     "rotate": ("Move documents to the tier of their age.", "upkeep"),
+    "compact": ("Make the files as small as what they hold.", "upkeep"),
     "dream": ("Compare all with all: similar edges, duplicates.", "upkeep"),
     "reindex": ("Go over to another embedder while recall goes on.", "upkeep"),
     "spaces": ("List the spaces of the home.", "look"),

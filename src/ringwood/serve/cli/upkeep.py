@@ -1,4 +1,4 @@
-"""Commands for what is done when nobody waits: rotate, dream, reindex."""
+"""Commands for what is done when nobody waits: rotate, compact, dream, reindex."""
 
 from __future__ import annotations
 
@@ -42,6 +42,38 @@ def rotate_command(session: Session, /, dry_run: bool) -> int:
     for note in done.notes:
         session.say(f"note: {note}")
     return 0
+
+
+@click.command("compact")
+@click.option("--dry-run", is_flag=True, help="Say about how much would be given back.")
+@options
+@click.pass_obj
+def compact_command(session: Session, /, dry_run: bool) -> int:
+    """Make the files as small as what they hold. Safe to interrupt and to give again."""
+    begun = monotonic()
+    with session.memory() as memory:
+        done = memory.compact(
+            dry_run=dry_run, on_tier=lambda tier: session.say(f"looking at the {tier} tier")
+        )
+        memory.wait_s = 0.0  # what is compacted needs no vectors
+    seconds = round(monotonic() - begun, 3)
+    if session.json:
+        output.json_object(asdict(done) | {"seconds": seconds})
+        return 0
+    for tier, each in done.tiers.items():
+        output.answer(f"{tier}: {_size(each.before)} -> {_size(each.after)}{_later(each.later)}")
+    output.answer(f"together: {_size(done.before)} -> {_size(done.after)} ({seconds:.1f} s)")
+    for note in done.notes:
+        session.say(f"note: {note}")
+    return 0
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"
+
+
+def _later(is_left: bool) -> str:
+    return ", later: a reader is in the way" if is_left else ""
 
 
 @click.command("dream")

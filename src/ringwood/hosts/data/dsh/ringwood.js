@@ -40,7 +40,7 @@ const SETTINGS = {
   maxNodeChars: 'RINGWOOD_BUDGET_MAX_NODE_CHARS',
   expansionDamping: 'RINGWOOD_SPREAD_EXPANSION_DAMPING',
   dropColdVectors: 'RINGWOOD_TIERS_DROP_COLD_VECTORS',
-  vacuumAfterRotate: 'RINGWOOD_ROTATE_VACUUM_AFTER_ROTATE',
+  vacuumAfterRotate: 'RINGWOOD_TIERS_VACUUM_AFTER_ROTATE',
 }
 
 /** Start. Never throws: on old hosts an exception here keeps the whole program from booting. */
