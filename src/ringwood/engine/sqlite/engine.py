@@ -15,10 +15,10 @@ import apsw
 from ringwood.engine.compaction import Footprint, LargeLog
 from ringwood.engine.placement import Misplaced, Move, TierDates
 from ringwood.engine.sqlite import compaction, files, moves
-from ringwood.engine.sqlite.connected import Connected
 from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, no_home, remaining, transaction
 from ringwood.engine.sqlite.gate import gate_for
 from ringwood.engine.sqlite.rows import moment_of
+from ringwood.engine.sqlite.transferring import Transferring
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def open_engine(
     return SqliteEngine(paths, gate, attached)
 
 
-class SqliteEngine(Connected):
+class SqliteEngine(Transferring):
     """An `Engine` over SQLite files. Safe from several threads, and in a forked child."""
 
     def erase_traces(self) -> None:
