@@ -1,0 +1,190 @@
+"""Days in the life of a home: what a person and an agent do with it, each call noted in a ledger.
+
+Every day begins with no home at all. It speaks through `Memory` and what the hosts call, never
+through what lies below.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.faults.promised import PAUSED, SETTING, Ledger
+
+from ringwood import config
+from ringwood.capture import consent, spool
+from ringwood.capture.exchange import admit, conversation
+from ringwood.embed.hashing import HashingEmbedder
+from ringwood.memory import Memory
+
+WORDS = (
+    "harbour ferry timetable winter crossing ledger keeper lantern mooring tide gauge pilot signal"
+    " crane customs berth rope anchor chart compass deck engine fender gangway hatch keel ladder"
+    " mast oar pier quay rudder sail tiller vessel wharf buoy cargo draught hull jetty lock"
+).split()
+
+Day = Callable[["Person"], None]
+"""What is done on a day."""
+
+
+class Person:
+    """Somebody who keeps things in a home and notes what was promised."""
+
+    def __init__(self, home: Path, ledger: Ledger, chance: random.Random) -> None:
+        """Have nothing kept yet."""
+        self.home = home
+        self.chance = chance
+        self._ledger = ledger
+        self._serial = itertools.count()
+
+    def memory(self, wait_s: float = 10.0) -> Memory:
+        """Open the home."""
+        return Memory.open(self.home, embedder="hashing", wait_s=wait_s)
+
+    def text(self, paragraphs: int = 0) -> str:
+        """Write something that nobody has written before."""
+        number = paragraphs or self.chance.choice((1, 1, 2, 3, 12))
+        return "\n\n".join([f"# {self._sentence(4)}", *(self._sentence() for _ in range(number))])
+
+    def _sentence(self, length: int = 0) -> str:
+        chosen = self.chance.choices(WORDS, k=length or self.chance.randint(8, 60))
+        return " ".join([*chosen, f"{self.chance.choice(WORDS)}{self.chance.getrandbits(32):08x}"])
+
+    def store(
+        self, memory: Memory, text: str | None = None, *, key: str | None = None, age_days: int = 0
+    ) -> str:
+        """Store a text, by default a new one, and return its key."""
+        told = text or self.text()
+        key = key or f"note-{next(self._serial)}"
+        at = datetime.now(UTC) - timedelta(days=age_days) if age_days else None
+        with self._ledger.step() as changes:
+            changes[key] = (told,)
+            memory.store(told, source=key, at=at)
+        return key
+
+    def forget(self, memory: Memory, key: str) -> None:
+        """Forget a document."""
+        with self._ledger.step() as changes:
+            changes[key] = None
+            memory.forget(source=key)
+
+    def cut_out(self, memory: Memory, key: str) -> None:
+        """Forget the last paragraph of a document."""
+        [document] = [each for each in memory.recent(limit=1000) if each.source == key]
+        root = memory.read(f"{document.space}:{document.path}")
+        last = memory.read(f"{document.space}:{root.children[-1].path}")
+        with self._ledger.step() as changes:
+            changes[key] = (root.source[: last.node.span[0]].strip(),)
+            memory.forget(f"{document.space}:{last.node.path}")
+
+    def hear(self, session: str, sequence: int, *said: str) -> str:
+        """Catch what a person and the assistant say, as a host's hook does; return its key."""
+        key = f"{conversation('somewhere', session)}:{sequence}"
+        before: tuple[str, ...] = ()
+        for kind, text in zip(("person", "assistant"), said, strict=False):
+            event = admit(
+                host="somewhere",
+                session=session,
+                sequence=str(sequence),
+                kind=kind,
+                text=text,
+                at=time.time(),
+                directory="",
+            )
+            assert event is not None
+            before = (*before, text)
+            with self._ledger.step() as changes:
+                changes[key] = before
+                spool.append(str(self.home), event)
+        return key
+
+    def pause(self) -> None:
+        """Pause capture."""
+        with self._ledger.step() as changes:
+            changes[PAUSED] = ("yes",)
+            consent.pause(str(self.home), None)
+
+    def set_up(self, nodes: int) -> None:
+        """Change a setting."""
+        with self._ledger.step() as changes:
+            changes[SETTING] = (str(nodes),)
+            config.set_value(str(self.home), SETTING, str(nodes))
+
+
+def writing(person: Person) -> None:
+    """Store, edit and forget, from the moment when there is no home."""
+    chance = person.chance
+    with person.memory() as memory:
+        keys = [person.store(memory) for _ in range(chance.randint(2, 5))]
+        person.store(memory, key=chance.choice(keys))
+    with person.memory() as memory:
+        keys += [person.store(memory, person.text(3)) for _ in range(chance.randint(2, 5))]
+        memory.wait()
+        person.cut_out(memory, keys[-1])
+        person.forget(memory, keys.pop(chance.randrange(len(keys) - 1)))
+        person.store(memory, key=keys[0])
+        memory.recall("ferry timetable")
+        person.store(memory)
+
+
+def ageing(person: Person) -> None:
+    """Let documents go from tier to tier, and change and forget some on the way."""
+    chance = person.chance
+    ages = [0, 3, 45, 60, 90, 250, 300, 500]
+    chance.shuffle(ages)
+    with person.memory() as memory:
+        keys = {person.store(memory, age_days=age): age for age in ages}
+    with person.memory() as memory:
+        memory.rotate()
+        old = [key for key, age in keys.items() if age > 30]
+        chance.shuffle(old)
+        person.forget(memory, old[0])
+        person.store(memory, key=old[1])  # edited where it lies
+        for _ in range(3):
+            person.store(memory, age_days=chance.choice((0, 50, 400)))
+        memory.rotate()
+        person.cut_out(memory, person.store(memory, person.text(2)))
+
+
+def listening(person: Person) -> None:
+    """Catch what is said, and store it when it is due, with events that come in between."""
+    chance = person.chance
+    person.hear("morning", 1, person.text(1), person.text(2))
+    person.hear("morning", 2, person.text(1), person.text(1))
+    person.set_up(chance.randint(2, 9))
+    with person.memory() as memory:
+        memory.take_in()
+        person.hear("evening", 1, person.text(1))
+        person.hear("morning", 3, person.text(1), person.text(3))
+        memory.take_in()
+    person.pause()
+    person.hear("evening", 2, person.text(1), person.text(1))
+    person.set_up(chance.randint(10, 20))
+    with person.memory() as memory:
+        memory.take_in(everything=True)
+        person.hear("night", 1, person.text(1), person.text(1))
+
+
+def tending(person: Person) -> None:
+    """Compare all with all, and go over to another embedder, with stores in between."""
+    with person.memory() as memory:
+        for _ in range(6):
+            person.store(memory)
+        memory.wait()
+        memory.dream()
+        person.store(memory)
+        memory.reindex(HashingEmbedder(dim=128))
+        person.store(memory)
+
+
+DAYS: dict[str, Day] = {
+    "storing, editing, forgetting": writing,
+    "rotating hot, warm, cold": ageing,
+    "capturing and taking in": listening,
+    "dreaming and reindexing": tending,
+}
+"""Every day, by what is done."""

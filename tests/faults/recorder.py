@@ -1,0 +1,280 @@
+"""Records what a process does to the files below a folder, in one order, for `disk.Disk` to play.
+
+SQLite's files are recorded by a file system of SQLite's own kind (a VFS) that everybody in this
+process opens files with meanwhile; all others by standing in for functions of `os`. A sync is
+written down and not done: the disk of the machine has nothing to do with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import apsw
+from tests.faults.disk import Change, Entry, Rename, Sync, SyncFolder, Target, Truncate, Write
+
+_serial = itertools.count()
+_BY_DIRECTORY = ("open", "unlink", "remove", "rmdir", "mkdir", "rename", "replace", "fsync")
+_UNSAFE_NAME = (  # SQLite syncs the folder with the first sync of a file that it opened as one
+    apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL | apsw.SQLITE_OPEN_WAL
+)
+
+
+class Recorder:
+    """The log of a folder. Safe from several threads."""
+
+    def __init__(self, root: Path) -> None:
+        """Begin with an empty folder."""
+        self.root = root.resolve()
+        self.log: list[Change] = []
+        """What happened, the first first."""
+        self.lock = RLock()
+        """Held while something happens and is written down, so that the order is the true one."""
+        self._files: dict[str, int] = {}
+        self._known: dict[int, bytes] = {}  # what is in the log of the files that are not SQLite's
+        self._numbers = itertools.count()
+
+    @property
+    def now(self) -> int:
+        """How many changes there were so far."""
+        return len(self.log)
+
+    def path_of(self, place: str | Path) -> str | None:
+        """Say which path of ours a place is; None when it lies elsewhere."""
+        whole = Path(os.path.abspath(place))
+        return None if self.root not in whole.parents else str(whole.relative_to(self.root))
+
+    def file(self, path: str) -> int:
+        """Return the number of a file, written down as new when nobody knows it."""
+        if path not in self._files:
+            self._files[path] = next(self._numbers)
+            self.log.append(Entry(*_split(path), self._files[path]))
+        return self._files[path]
+
+    def is_known(self, path: str) -> bool:
+        """Say whether a path leads to a file that is in the log."""
+        return path in self._files
+
+    def gone(self, path: str) -> None:
+        """Write down that a name is no more."""
+        self._files.pop(path, None)
+        self.log.append(Entry(*_split(path), gone=True))
+
+    def folder(self, path: str) -> None:
+        """Write down that a folder was made."""
+        self.log.append(Entry(*_split(path)))
+
+    def moved(self, old: str, new: str) -> None:
+        """Write down that a file has another name."""
+        number: Target = self._files.pop(old)
+        assert number is not None
+        self._files[new] = number
+        entries = (Entry(*_split(new), number), Entry(*_split(old), gone=True))
+        self.log.append(Rename(entries))
+
+    def look(self, path: str) -> None:
+        """Write down what a file holds by now that is not one of SQLite's.
+
+        Between two looks it is one write, of which a power cut may leave any part.
+        """
+        number = self.file(path)
+        content = (self.root / path).read_bytes()
+        known = self._known.get(number, b"")
+        if content != known:
+            if len(content) < len(known):
+                self.log.append(Truncate(number, len(content)))
+            self.log.append(Write(number, 0, content))
+            self._known[number] = content
+
+
+@contextmanager
+def recording(root: Path) -> Iterator[Recorder]:
+    """Record all that happens below a folder, which is empty at first, until the end."""
+    recorder = Recorder(root)
+    vfs = _Vfs(recorder)
+    try:
+        with _standing_in(recorder):
+            yield recorder
+    finally:
+        apsw.set_default_vfs("unix")
+        vfs.unregister()
+
+
+def _split(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder, name
+
+
+# -- SQLite's files --------------------------------------------------------------------------------
+
+
+class _Vfs(apsw.VFS):
+    """The system's own, with a look at what is asked of it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(f"recording-{next(_serial)}", "unix", makedefault=True)
+        self._recorder = recorder
+
+    def xOpen(
+        self, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> apsw.VFSFile:
+        place = name.filename() if isinstance(name, apsw.URIFilename) else name
+        path = None if place is None else self._recorder.path_of(place)
+        if path is None:
+            return apsw.VFSFile("unix", name, flags)
+        with self._recorder.lock:
+            return _VfsFile(self._recorder, path, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:
+        with self._recorder.lock:
+            super().xDelete(filename, syncdir)
+            path = self._recorder.path_of(filename)
+            if path is not None:
+                self._recorder.gone(path)
+                if syncdir:
+                    self._recorder.log.append(SyncFolder(_split(path)[0]))
+
+
+class _VfsFile(apsw.VFSFile):
+    """One open file."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        path: str,
+        name: str | apsw.URIFilename | None,
+        flags: list[int],
+    ) -> None:
+        super().__init__("unix", name, flags)
+        self._recorder = recorder
+        self._number = recorder.file(path)
+        self._folder = _split(path)[0]
+        creates = bool(flags[0] & apsw.SQLITE_OPEN_CREATE)
+        self._names_first = creates and bool(flags[0] & _UNSAFE_NAME)
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: ANN401 - a buffer; apsw's name
+        with self._recorder.lock:
+            super().xWrite(data, offset)
+            self._recorder.log.append(Write(self._number, offset, bytes(data)))
+
+    def xTruncate(self, newsize: int) -> None:
+        with self._recorder.lock:
+            super().xTruncate(newsize)
+            self._recorder.log.append(Truncate(self._number, newsize))
+
+    def xSync(self, flags: int) -> None:
+        with self._recorder.lock:
+            self._recorder.log.append(Sync(self._number))
+            if self._names_first:
+                self._recorder.log.append(SyncFolder(self._folder))
+                self._names_first = False
+
+
+# -- all others ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _standing_in(recorder: Recorder) -> Iterator[None]:
+    """Have the functions of `os` that change files write down what they did."""
+    watched = _Watched(recorder)
+    own: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in _BY_DIRECTORY}
+    try:
+        for name in own:
+            setattr(os, name, getattr(watched, name))
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(os, name, function)
+
+
+class _Watched:
+    """Functions of `os`, each as it is, and in the log."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._open, self._unlink, self._rmdir = os.open, os.unlink, os.rmdir
+        self._mkdir, self._replace, self._fsync = os.mkdir, os.replace, os.fsync
+
+    def _path(self, place: Any, folder: int | None = None) -> str | None:  # noqa: ANN401 - as in os
+        beside = "" if folder is None else os.readlink(f"/proc/self/fd/{folder}")
+        return self._recorder.path_of(os.path.join(beside, os.fsdecode(place)))
+
+    def open(
+        self,
+        path: Any,  # noqa: ANN401 - as in os
+        flags: int,
+        mode: int = 0o777,
+        *,
+        dir_fd: int | None = None,
+    ) -> int:
+        with self._recorder.lock:
+            ours = self._path(path, dir_fd) if flags & os.O_CREAT else None
+            is_new = ours is not None and not self._recorder.is_known(ours)
+            handle = self._open(path, flags, mode, dir_fd=dir_fd)
+            if ours is not None and (is_new or flags & os.O_TRUNC):
+                self._recorder.look(ours)
+            return handle
+
+    def unlink(self, path: Any, *, dir_fd: int | None = None) -> None:  # noqa: ANN401 - as in os
+        with self._recorder.lock:
+            ours = self._path(path, dir_fd)
+            self._unlink(path, dir_fd=dir_fd)
+            if ours is not None:
+                self._recorder.gone(ours)
+
+    remove = unlink
+
+    def rmdir(self, path: Any, *, dir_fd: int | None = None) -> None:  # noqa: ANN401 - as in os
+        with self._recorder.lock:
+            ours = self._path(path, dir_fd)
+            self._rmdir(path, dir_fd=dir_fd)
+            if ours is not None:
+                self._recorder.gone(ours)
+
+    def mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:  # noqa: ANN401 - as in os
+        with self._recorder.lock:
+            ours = self._path(path, dir_fd)
+            self._mkdir(path, mode, dir_fd=dir_fd)
+            if ours is not None:
+                self._recorder.folder(ours)
+
+    def replace(
+        self,
+        src: Any,  # noqa: ANN401 - as in os
+        dst: Any,  # noqa: ANN401 - as in os
+        *,
+        src_dir_fd: int | None = None,
+        dst_dir_fd: int | None = None,
+    ) -> None:
+        with self._recorder.lock:
+            old, new = self._path(src, src_dir_fd), self._path(dst, dst_dir_fd)
+            if old is not None:
+                self._recorder.look(old)
+            self._replace(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+            if old is not None and new is not None:
+                self._recorder.moved(old, new)
+
+    rename = replace
+
+    def fsync(self, fd: int) -> None:
+        with self._recorder.lock:
+            ours = self._path("", fd)
+            if ours is None:
+                self._sync_root(fd)
+            elif stat.S_ISDIR(os.fstat(fd).st_mode):
+                self._recorder.log.append(SyncFolder(ours))
+            else:
+                self._recorder.look(ours)
+                self._recorder.log.append(Sync(self._recorder.file(ours)))
+
+    def _sync_root(self, fd: int) -> None:
+        if os.path.samestat(os.fstat(fd), os.stat(self._recorder.root)):
+            self._recorder.log.append(SyncFolder(""))
+        else:
+            self._fsync(fd)
