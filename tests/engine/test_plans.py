@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from ringwood.engine.base import Engine
-from ringwood.engine.sqlite import coverage, tiers, vector_copy, visible
+from ringwood.engine.sqlite import attempts, coverage, tiers, vector_copy, visible
 
-FOR_PEOPLE = {"_STATES", "_ERRORS", "_PER_SPACE", "_COUNTS", "_COVERAGE", "_KEPT"}
+FOR_PEOPLE = {"_STATES", "_ERRORS", "_PER_SPACE", "_COUNTS", "_COVERAGE", "_KEPT", "_ATTEMPTS"}
 FOR_WRITERS = {"_GONE_RANGE"}
-FRAGMENTS = {"_CARD", "_NODE"}
+FRAGMENTS = {"_CARD", "_NODE", "_ATTEMPT"}
 # A scan of one of these is a scan of what is wanted: rows that wait, or ids that were asked for.
 BOUNDED = re.compile(
     r"USING INDEX documents_(waiting|unmirrored)|(carray|a) VIRTUAL TABLE|SCAN (all_\w+|e)$"
@@ -22,7 +22,7 @@ BOUNDED = re.compile(
 
 def queries() -> Iterator[tuple[str, str]]:
     """Yield name and text of every constant that reads."""
-    for module in (coverage, tiers, visible, vector_copy):
+    for module in (attempts, coverage, tiers, visible, vector_copy):
         for name, value in vars(module).items():
             per_tier = tuple(value.values()) if isinstance(value, dict) else value
             texts = per_tier if isinstance(per_tier, tuple) else (per_tier,)

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ringwood.engine.attempts import AttemptReader, AttemptWriter
 from ringwood.engine.compaction import Compaction
 from ringwood.engine.coverage import CoverageReader, CoverageWriter
 from ringwood.engine.placement import Placement
@@ -220,7 +221,7 @@ class NodeReader(Protocol):
         """List the edges of a kind that touch any of the nodes, both ends present."""
 
 
-class Reader(NodeReader, CoverageReader, Protocol):
+class Reader(NodeReader, CoverageReader, AttemptReader, Protocol):
     """One consistent view of every tier. Of a document in two tiers the hottest copy is seen."""
 
     missing_tiers: tuple[Tier, ...]
@@ -352,7 +353,7 @@ class Reader(NodeReader, CoverageReader, Protocol):
         """Count everything, per tier; of vectors only those of one identity where it is given."""
 
 
-class Writer(CoverageWriter, Protocol):
+class Writer(CoverageWriter, AttemptWriter, Protocol):
     """One transaction on one tier. Leaving its context commits; an exception rolls back."""
 
     def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:

@@ -255,7 +255,31 @@ CREATE TABLE apart (
 PRAGMA user_version = 6;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _ACTORS, _MEANS, _VERSION_NODES, _BACKGROUNDS, _DREAMS)
+_ATTEMPTS = """
+-- What failed, and when it may be tried again. In hot only.
+CREATE TABLE attempts (
+    work TEXT NOT NULL,                 -- `embed`, `mirror`, `exchange`, a job's or worker's name
+    item TEXT NOT NULL,                 -- a document's id, a digest; '' where there is only one
+    at INTEGER NOT NULL,                -- when it was last begun
+    next_at INTEGER NOT NULL,
+    failures INTEGER NOT NULL,          -- in a row
+    under_way INTEGER NOT NULL,         -- 1: begun, and nothing is known of its end
+    error TEXT,
+    PRIMARY KEY (work, item)
+) WITHOUT ROWID;
+
+PRAGMA user_version = 7;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _FIRST,
+    _ACTORS,
+    _MEANS,
+    _VERSION_NODES,
+    _BACKGROUNDS,
+    _DREAMS,
+    _ATTEMPTS,
+)
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 
 VIEWS = """

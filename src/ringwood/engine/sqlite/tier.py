@@ -10,7 +10,9 @@ from itertools import chain, count
 import apsw
 import numpy as np
 
+from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import FloatVector, NodeWrite, ScriptMean
+from ringwood.engine.sqlite import attempts as attempting
 from ringwood.engine.sqlite import coverage
 from ringwood.engine.sqlite.rows import (
     Row,
@@ -176,6 +178,7 @@ class TierWriter:
         self._connection.execute(_DELETE_ALIASES, (document,))
         self._connection.execute(_DELETE_DOCUMENT, (document,))  # its versions go with it
         return True
+        attempting.drop_attempts_at(self._connection, document)
 
     def drop_history(self, document: int, *, addresses: bool = False) -> None:
         """Remove a document's earlier texts and the old paths of nodes that are gone."""
@@ -334,6 +337,14 @@ class TierWriter:
         return coverage.drop_vectors(self._connection, embedder, limit)
 
     def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
+    def put_attempts(self, attempts: Iterable[Attempt]) -> None:
+        """Write attempts down, each over the last one at the same. Hot only."""
+        attempting.put_attempts(self._connection, attempts)
+
+    def drop_attempts(self, work: str, items: Iterable[str] = ("",)) -> None:
+        """Forget attempts. Hot only."""
+        attempting.drop_attempts(self._connection, work, items)
+
         dims = {len(row) for row in rows.values()}
         found = self._connection.execute(_EMBEDDER, (identity,)).get
         number, dim = found or self._connection.execute(_ADD_EMBEDDER, (identity, min(dims))).get

@@ -26,6 +26,7 @@ from ringwood.engine.base import (
     WordRanking,
 )
 from ringwood.engine.sqlite import vectors, words
+from ringwood.engine.sqlite.attempts import Attempting
 from ringwood.engine.sqlite.coverage import Covering
 from ringwood.engine.sqlite.rows import (
     Row,
@@ -146,7 +147,7 @@ Sizes = Callable[[Tier], tuple[int, int]]
 """Bytes of a tier's files, and of its write-ahead log among them."""
 
 
-class TiersReader(Covering):
+class TiersReader(Covering, Attempting):
     """A `Reader` inside an open read transaction. Used by one thread at a time."""
 
     def __init__(
