@@ -87,16 +87,42 @@ def require(home: str) -> None:
 def create_folder(path: str) -> None:
     """Make a folder that only its owner can enter, parents included. Idempotent.
 
+    What is made is there after a power cut, too.
+
     Raises:
         StorageError: when the folder cannot be made, or something else has its name.
     """
+    missing = []
+    place = os.path.abspath(path)
+    while not os.path.isdir(place):
+        missing.append(place)
+        place = os.path.dirname(place)
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
+        for made in missing:
+            sync_folder(os.path.dirname(made))
     except OSError as error:
         raise StorageError(
             f"The folder {path} cannot be made: {error.strerror}.",
             mend="choose another place with --home DIR or RINGWOOD_HOME",
         ) from error
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable, where a folder can be opened at all.
+
+    Syncing a file makes durable what it holds; that it has a name is written in its folder.
+    """
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:  # somebody else's, which we may go through and not list
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def create_home(home: str) -> None:
@@ -114,7 +140,7 @@ def create_home(home: str) -> None:
 
 
 def write_private(path: str, text: str, *, synced: bool = True) -> None:
-    """Replace a small file in one step, 0600, synced before it takes the name.
+    """Replace a small file in one step, 0600: on return the new one survives a power cut.
 
     Args:
         path: where.
@@ -133,6 +159,8 @@ def write_private(path: str, text: str, *, synced: bool = True) -> None:
             if synced:
                 os.fsync(file.fileno())
         os.replace(draft, path)
+        if synced:
+            sync_folder(os.path.dirname(path) or os.curdir)
     except OSError as error:
         try:  # noqa: SIM105 - contextlib costs a hook more than this module does
             os.unlink(draft)
@@ -197,8 +225,11 @@ def drop_briefs(home: str) -> None:
     """
     folder = os.path.join(home, BRIEF_FOLDER)
     try:
-        for name in os.listdir(folder):
+        names = os.listdir(folder)
+        for name in names:
             os.unlink(os.path.join(folder, name))
+        if names:
+            sync_folder(folder)
     except FileNotFoundError:
         pass
     except OSError as error:

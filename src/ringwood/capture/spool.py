@@ -134,10 +134,9 @@ def remove(home: str, names: Iterable[str]) -> None:
     try:
         if len(going) > 1:
             homes.write_private(os.path.join(folder, _REMOVAL), json.dumps(going))
-            _sync_folder(folder)
         _unlink(folder, going)
         if len(going) > 1:
-            _sync_folder(folder)
+            homes.sync_folder(folder)
             _unlink(folder, [_REMOVAL])
     except OSError as error:
         raise StorageError(
@@ -233,7 +232,6 @@ def _prepare(home: str) -> str:
     if not os.path.isdir(folder):
         homes.create_home(home)
         homes.create_folder(folder)
-        _sync_folder(home)
     return folder
 
 
@@ -257,21 +255,11 @@ def _write(folder: str, name: str, content: bytes) -> None:
         finally:
             os.close(handle)
         os.rename(draft, path)
-        _sync_folder(folder)
+        homes.sync_folder(folder)
     except BaseException:
         # What was not acknowledged must not turn up later: the host may deliver it again.
         _unlink(folder, [name + _DRAFT, name])
         raise
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the names in a folder durable, where a folder can be opened at all."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _unlink(folder: str, names: Iterable[str]) -> None:

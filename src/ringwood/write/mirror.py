@@ -2,8 +2,10 @@
 
     <home>/mirror/<space>/<path>.md
 
-A file is written to a draft, synced and renamed. Folders are opened one by one and never
-through a symbolic link: a link planted in the mirror leads nowhere. Hand edits are not read back.
+A file is written to a draft, synced and renamed, and its folder synced: what the database says of
+the mirror holds after a power cut, and what was removed stays so. Folders are opened one by one and
+never through a symbolic link: a link planted in the mirror leads nowhere. Hand edits are not read
+back.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import get_ident
 
+from ringwood import home as homes
 from ringwood.engine.base import Engine, Reader
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import Document
@@ -136,15 +139,18 @@ def _replace(root: str, relative: str, content: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, name, src_dir_fd=top, dst_dir_fd=folder)
+        os.fsync(folder)  # before the database says that the file is there
 
 
 def remove_drafts(root: str) -> None:
     """Remove what a killed process left half written; whoever is at it now begins again."""
     with suppress(OSError), _root(root) as top:
-        for name in os.listdir(top):
-            if name.startswith(_DRAFT):
-                with suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=top)
+        drafts = [name for name in os.listdir(top) if name.startswith(_DRAFT)]
+        for name in drafts:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=top)
+        if drafts:
+            os.fsync(top)
 
 
 def remove_file(root: str, relative: str) -> bool:
@@ -157,6 +163,7 @@ def remove_file(root: str, relative: str) -> bool:
     try:
         with folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)
+            os.fsync(folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False  # a folder of that name is none of ours
     except OSError as error:
@@ -166,6 +173,7 @@ def remove_file(root: str, relative: str) -> bool:
         while parts:
             with folder_of(root, "/".join(parts), create=False) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
+                os.fsync(folder)
             parts.pop()
     return True
 
@@ -184,14 +192,14 @@ def folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int, 
     """Open the folder of a file, following no link; yield its descriptor and the file's name."""
     *folders, name = relative.split("/")
     if create:
-        with suppress(FileExistsError):
-            os.makedirs(root, mode=0o700)
+        homes.create_folder(root)
     here = os.open(root, _FOLDER)
     try:
         for part in folders:
             if create:
                 with suppress(FileExistsError):
                     os.mkdir(part, 0o700, dir_fd=here)
+                    os.fsync(here)
             below = os.open(part, _FOLDER, dir_fd=here)
             os.close(here)
             here = below

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import apsw
 
+from ringwood import home as homes
 from ringwood.engine.sqlite.schema import migrate, version_of
 from ringwood.errors import BusyError, DamagedError, HomeError, NoHomeError, StorageError
 from ringwood.types import Tier
@@ -53,7 +54,8 @@ def create_database(path: Path) -> None:
     """Create an empty file of the current schema that only its owner can read. The gate is held.
 
     It is made in memory and put in place in one piece: no crash leaves half a schema, and no
-    moment has the wrong mode. SQLite gives the log and the index beside a file the file's mode.
+    moment has the wrong mode. Its name is durable on return: hot, which is made last, says that
+    the others have been. SQLite gives the log and the index beside a file the file's mode.
 
     Raises:
         StorageError: when the directory takes no file.
@@ -70,6 +72,7 @@ def create_database(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        homes.sync_folder(str(path.parent))
     except OSError as error:
         raise StorageError(
             f"cannot create {path}: {error.strerror}",
