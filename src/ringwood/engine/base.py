@@ -19,7 +19,9 @@ import numpy.typing as npt
 from ringwood.engine.attempts import AttemptReader, AttemptWriter
 from ringwood.engine.compaction import Compaction
 from ringwood.engine.coverage import CoverageReader, CoverageWriter
+from ringwood.engine.merging import MergeReader, MergeWriter
 from ringwood.engine.placement import Placement
+from ringwood.engine.transfer import Transfer
 from ringwood.types import SIMILAR, Document, Edge, Node, State, Tier
 
 FloatVector = npt.NDArray[np.float32]
@@ -221,7 +223,7 @@ class NodeReader(Protocol):
         """List the edges of a kind that touch any of the nodes, both ends present."""
 
 
-class Reader(NodeReader, CoverageReader, AttemptReader, Protocol):
+class Reader(NodeReader, CoverageReader, AttemptReader, MergeReader, Protocol):
     """One consistent view of every tier. Of a document in two tiers the hottest copy is seen."""
 
     missing_tiers: tuple[Tier, ...]
@@ -353,7 +355,7 @@ class Reader(NodeReader, CoverageReader, AttemptReader, Protocol):
         """Count everything, per tier; of vectors only those of one identity where it is given."""
 
 
-class Writer(CoverageWriter, AttemptWriter, Protocol):
+class Writer(CoverageWriter, AttemptWriter, MergeWriter, Protocol):
     """One transaction on one tier. Leaving its context commits; an exception rolls back."""
 
     def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:
@@ -440,7 +442,7 @@ class Writer(CoverageWriter, AttemptWriter, Protocol):
         """Write one small setting of the home. Hot only."""
 
 
-class Engine(Placement, Compaction, Protocol):
+class Engine(Placement, Compaction, Transfer, Protocol):
     """Documents, nodes, words, vectors and edges at rest. Safe from several threads."""
 
     def reading(self) -> AbstractContextManager[Reader]:

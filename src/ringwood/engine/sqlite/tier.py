@@ -14,6 +14,7 @@ from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import FloatVector, NodeWrite, ScriptMean
 from ringwood.engine.sqlite import attempts as attempting
 from ringwood.engine.sqlite import coverage
+from ringwood.engine.sqlite.merge_writing import MergeWriting
 from ringwood.engine.sqlite.rows import (
     Row,
     digest_key,
@@ -71,10 +72,11 @@ _STORED_NODES = """
 SELECT id, title, kind, path, length, access, own_start, own_end, text
 FROM nodes WHERE document = ?"""
 _DELETE_NODES = "DELETE FROM nodes WHERE document = ?"
-_ADD_NODE = """
+ADD_NODE = """
 INSERT INTO nodes (id, document, space, parent, position, kind, title, path, span_start, span_end,
     own_start, own_end, script, length, access, actor, text)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+"""Writes one node; columns as `row_of_node` gives them."""
 _COUNT_ACCESS = """
 UPDATE nodes SET access = access + 1 WHERE id IN carray(?)"""
 _NODES_PRESENT = """
@@ -134,7 +136,7 @@ def number_of_space(connection: apsw.Connection, name: str) -> int:
     return int(number)
 
 
-class TierWriter:
+class TierWriter(MergeWriting):
     """A `Writer` inside an open transaction. Used by one thread, for that transaction only."""
 
     def __init__(
@@ -177,8 +179,8 @@ class TierWriter:
         self._connection.execute(_DELETE_EDGES_OF, (document,))
         self._connection.execute(_DELETE_ALIASES, (document,))
         self._connection.execute(_DELETE_DOCUMENT, (document,))  # its versions go with it
-        return True
         attempting.drop_attempts_at(self._connection, document)
+        return True
 
     def drop_history(self, document: int, *, addresses: bool = False) -> None:
         """Remove a document's earlier texts and the old paths of nodes that are gone."""
@@ -242,7 +244,7 @@ class TierWriter:
             if node.id in old:
                 node = replace(node, access=max(node.access, old[node.id].access))
             rows.append(row_of_node(node, space, text))
-        self._connection.executemany(_ADD_NODE, rows)
+        self._connection.executemany(ADD_NODE, rows)
         self._connection.executemany(
             _ADD_WORDS, [(w.node.id, content_of(space, w.terms)) for w in writes]
         )
@@ -336,7 +338,6 @@ class TierWriter:
         """Delete up to `limit` vectors of one identity; return how many there were."""
         return coverage.drop_vectors(self._connection, embedder, limit)
 
-    def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
     def put_attempts(self, attempts: Iterable[Attempt]) -> None:
         """Write attempts down, each over the last one at the same. Hot only."""
         attempting.put_attempts(self._connection, attempts)
@@ -345,6 +346,7 @@ class TierWriter:
         """Forget attempts. Hot only."""
         attempting.drop_attempts(self._connection, work, items)
 
+    def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
         dims = {len(row) for row in rows.values()}
         found = self._connection.execute(_EMBEDDER, (identity,)).get
         number, dim = found or self._connection.execute(_ADD_EMBEDDER, (identity, min(dims))).get
@@ -398,12 +400,6 @@ class TierWriter:
     def set_meta(self, key: str, value: str) -> None:
         """Write one small setting of the home."""
         self._hot.execute(_SET_META, (f"home.{key}", value))
-
-    @property
-    def _hot(self) -> apsw.Connection:
-        if self._tier != "hot":
-            raise ValueError("only the hot tier keeps what belongs to the whole home")
-        return self._connection
 
     def _number_of(self, space: str) -> int:
         """Find or make a space's number; a colder file is told the number that hot gave it."""

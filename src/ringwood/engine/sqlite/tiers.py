@@ -28,6 +28,7 @@ from ringwood.engine.base import (
 from ringwood.engine.sqlite import vectors, words
 from ringwood.engine.sqlite.attempts import Attempting
 from ringwood.engine.sqlite.coverage import Covering
+from ringwood.engine.sqlite.merging import Merging
 from ringwood.engine.sqlite.rows import (
     Row,
     after,
@@ -147,7 +148,7 @@ Sizes = Callable[[Tier], tuple[int, int]]
 """Bytes of a tier's files, and of its write-ahead log among them."""
 
 
-class TiersReader(Covering, Attempting):
+class TiersReader(Covering, Attempting, Merging):
     """A `Reader` inside an open read transaction. Used by one thread at a time."""
 
     def __init__(
