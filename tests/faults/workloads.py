@@ -1,0 +1,295 @@
+"""What the children of a fault trial do to a home, and how they tell what was acknowledged.
+
+A workload is prepared once, run again and again with a fault in it, and finished by whoever opens
+the home next. It speaks through `Memory`, as a front end does. Before each change it writes down
+what it is about to do and, after the call has returned, that it is done: the judge asks for exactly
+what a caller was promised.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from ringwood.capture import spool
+from ringwood.capture.exchange import Event
+from ringwood.errors import AddressError
+from ringwood.memory import Memory
+
+HOME, LOG, NOTES = "home", "log", "notes"
+"""What lies in the folder of a trial."""
+WAIT_S = 60.0
+"""How long vectors and mirror may take on a busy machine, seconds."""
+
+_THINGS = ("heron", "river", "ledger", "lantern", "copper", "orchard", "ferry", "violin")
+_DEEDS = ("keeps", "carries", "mends", "follows", "counts", "paints", "measures", "hides")
+
+
+class Log:
+    """A file of what was begun and what is done, in the order in which it happened."""
+
+    def __init__(self, trial: Path) -> None:
+        """Open it for adding to."""
+        self._handle = os.open(trial / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._handle)
+
+    def begin(self, key: str, text: str | None, *, whole: bool = True) -> None:
+        """Say that a text is about to be there.
+
+        Args:
+            key: a word that stands in this text and in no other.
+            text: what will be kept; None: it will be gone.
+            whole: whether it is a document of its own, and not a part of one.
+        """
+        self._add("begin", key, text, whole)
+
+    def done(self, key: str, text: str | None, *, whole: bool = True) -> None:
+        """Say that it was acknowledged."""
+        self._add("done", key, text, whole)
+
+    def _add(self, *fields: object) -> None:
+        # `writev` is not among the calls that are spoiled: a trial is to hit what we test.
+        os.writev(self._handle, [json.dumps(fields).encode(), b"\n"])
+
+
+Step = Callable[[Memory, Log, Path], None]
+"""One part of a workload; it is given the memory, the log and the folder of the trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Something that is done to a home."""
+
+    embedder: str
+    """Of the home."""
+    run: Step
+    """What is spoiled."""
+    prepare: Step = lambda memory, log, trial: None
+    """What the home holds before."""
+    finish: Step = lambda memory, log, trial: None
+    """What a person does afterwards: mostly the same once more."""
+    settings: str = ""
+    """The home's settings while it is prepared."""
+
+
+def prepare(name: str, trial: str) -> None:
+    """Fill a new home for a workload."""
+    workload = WORKLOADS[name]
+    home = Path(trial, HOME)
+    if workload.settings:
+        home.mkdir(mode=0o700)
+        (home / "config.toml").write_text(workload.settings, "utf-8")
+    with_memory(workload.prepare, Path(trial), workload.embedder)
+    (home / "config.toml").unlink(missing_ok=True)
+
+
+def run(name: str, trial: str) -> None:
+    """Do what is to be spoiled."""
+    workload = WORKLOADS[name]
+    with_memory(workload.run, Path(trial), workload.embedder)
+
+
+def warm_up(folder: Path) -> None:
+    """Use once whatever is loaded on first use."""
+    for name in ("import", "forget", "rotate"):
+        trial = folder / name
+        trial.mkdir()
+        for step in (prepare, run):
+            step(name, str(trial))
+        with Memory.open(trial / HOME) as memory:
+            memory.recall("heron")
+            memory.dream()
+
+
+def with_memory(step: Step, trial: Path, embedder: str, log: type[Log] = Log) -> None:
+    """Open the home of a trial, do something to it, and close it."""
+    told = log(trial)
+    try:
+        with Memory.open(trial / HOME, embedder=embedder, wait_s=WAIT_S) as memory:
+            step(memory, told, trial)
+    finally:
+        told.close()
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+
+def note(key: str, edition: int = 1) -> str:
+    """Write a note of three nodes in which the key stands and no other key does."""
+    chance = random.Random(f"{key} {edition}")
+
+    def sentence() -> str:
+        words = (f"the {chance.choice(_THINGS)} {chance.choice(_DEEDS)}" for _ in range(6))
+        return ", ".join(words).capitalize() + "."
+
+    paragraphs = [" ".join(sentence() for _ in range(3)) for _ in range(2)]
+    return f"# Note {key}\n\n{paragraphs[0]}\n\n## Edition {edition}\n\n{paragraphs[1]}\n"
+
+
+def keys(count: int, prefix: str = "zq") -> list[str]:
+    """Make words that stand in no other text."""
+    return [f"{prefix}{number:03d}k" for number in range(count)]
+
+
+def _store(memory: Memory, log: Log, key: str, edition: int = 1, age_days: float = 0.0) -> None:
+    text = note(key, edition)
+    log.begin(key, text)
+    memory.store(text, source=key, at=datetime.now(UTC) - timedelta(days=age_days))
+    log.done(key, text)
+
+
+# -- storing, editing, forgetting ------------------------------------------------------------------
+
+
+def _store_and_edit(memory: Memory, log: Log, trial: Path) -> None:
+    for key in keys(8):
+        _store(memory, log, key)
+    for key in keys(2):
+        _store(memory, log, key, edition=2)
+    memory.recall(keys(1)[0])
+    for key in keys(4, "zr"):
+        _store(memory, log, key)
+
+
+def _some_notes(memory: Memory, log: Log, trial: Path) -> None:
+    for key in keys(10):
+        _store(memory, log, key)
+
+
+def _forget_half(memory: Memory, log: Log, trial: Path) -> None:
+    for key in keys(5):
+        log.begin(key, None)
+        memory.forget(source=key)
+        log.done(key, None)
+
+
+def _forget_the_rest(memory: Memory, log: Log, trial: Path) -> None:
+    for key in keys(5):
+        with suppress(AddressError):
+            memory.forget(source=key)
+        log.done(key, None)
+
+
+# -- importing -------------------------------------------------------------------------------------
+
+
+def _write_notes(memory: Memory, log: Log, trial: Path) -> None:
+    for place, key in enumerate(keys(12)):
+        folder = trial / NOTES / f"part-{place % 3}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{key}.md").write_text(note(key), "utf-8")
+    _store(memory, log, "zs000k")
+
+
+def _import(memory: Memory, log: Log, trial: Path) -> None:
+    for folder in sorted((trial / NOTES).iterdir()):
+        files = sorted(folder.iterdir())
+        for file in files:
+            log.begin(file.stem, note(file.stem))
+        memory.import_notes([folder])
+        for file in files:
+            log.done(file.stem, note(file.stem))
+
+
+# -- capturing -------------------------------------------------------------------------------------
+
+
+def _said(key: str, place: int, exchange: int) -> Event:
+    """Say a key in one of three conversations."""
+    return Event(
+        host="test",
+        session=f"s{exchange % 3}",
+        sequence=f"{exchange}",
+        kind=("person", "assistant")[place],
+        text=f"Of {key} I say that the {random.Random(key).choice(_THINGS)} waits.",
+        at=datetime.now(UTC).timestamp(),
+    )
+
+
+def _capture(memory: Memory, log: Log, trial: Path) -> None:
+    for exchange in range(9):
+        for place in range(2):
+            event = _said(f"zq{exchange:02d}{'pa'[place]}k", place, exchange)
+            key = event.text.split()[1]
+            log.begin(key, event.text, whole=False)
+            spool.append(memory.home, event)
+            log.done(key, event.text, whole=False)
+        if exchange % 3 == 2:
+            memory.take_in()
+    memory.take_in(everything=True)
+
+
+def _go_on_talking(memory: Memory, log: Log, trial: Path) -> None:
+    event = _said("zr00pk", 0, 9)
+    log.begin("zr00pk", event.text, whole=False)
+    spool.append(memory.home, event)
+    memory.take_in(everything=True)
+    log.done("zr00pk", event.text, whole=False)
+
+
+# -- upkeep ----------------------------------------------------------------------------------------
+
+
+def _of_all_ages(memory: Memory, log: Log, trial: Path) -> None:
+    for place, key in enumerate(keys(12)):
+        _store(memory, log, key, age_days=(1, 60, 300)[place % 3])
+    _store(memory, log, keys(3)[2], edition=2, age_days=300)
+
+
+def _rotate(memory: Memory, log: Log, trial: Path) -> None:
+    memory.rotate()
+
+
+def _rotated(memory: Memory, log: Log, trial: Path) -> None:
+    _of_all_ages(memory, log, trial)
+    memory.wait(WAIT_S)
+    memory.rotate()
+
+
+def _edit_old_ones(memory: Memory, log: Log, trial: Path) -> None:
+    for place in (1, 2, 4, 5):
+        _store(memory, log, keys(12)[place], edition=3, age_days=(1, 60, 300)[place % 3])
+
+
+def _mirror(memory: Memory, log: Log, trial: Path) -> None:
+    _store(memory, log, "zr000k")
+    memory.wait(WAIT_S)
+
+
+def _reindex(memory: Memory, log: Log, trial: Path) -> None:
+    memory.reindex("hashing")
+
+
+def _dream(memory: Memory, log: Log, trial: Path) -> None:
+    memory.dream()
+
+
+WORKLOADS = {
+    "store": Workload("words", _store_and_edit),
+    "store with vectors": Workload("hashing", _store_and_edit),
+    "forget": Workload("hashing", _forget_half, _some_notes, _forget_the_rest),
+    "import": Workload("hashing", _import, _write_notes, _import),
+    "capture": Workload("words", _capture, finish=_go_on_talking),
+    "rotate": Workload("hashing", _rotate, _of_all_ages, _rotate),
+    "edit in older tiers": Workload("hashing", _edit_old_ones, _rotated, _rotate),
+    "mirror": Workload("words", _mirror, _some_notes, settings="[mirror]\nenabled = false\n"),
+    "reindex": Workload("words", _reindex, _some_notes, _reindex),
+    "dream": Workload("hashing", _dream, _of_all_ages, _dream),
+}
+"""By what is done. What is prepared with vectors is complete before it is spoiled."""
+
+
+def lines_of(trial: Path) -> Iterator[tuple[str, str, str | None, bool]]:
+    """Read a log; a line that a kill cut short is none."""
+    for line in (trial / LOG).read_text("utf-8").splitlines():
+        with suppress(ValueError):
+            yield tuple(json.loads(line))
