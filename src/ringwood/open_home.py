@@ -29,7 +29,9 @@ from ringwood.errors import StorageError, UsageError
 from ringwood.lease import Lease
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
+from ringwood.upkeep.lease import holding
 from ringwood.upkeep.reindex import Reindex
+from ringwood.upkeep.rotate import ROTATION, finish, is_unfinished
 from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
 from ringwood.write.remembered import remember, remembered, wanted
@@ -246,10 +248,19 @@ class OpenHome:
                     link=self._config.link,
                     mirror=self._config.mirror,
                     worker=self._config.worker,
-                    before=self.write_uses,
+                    before=self._before_work,
                 )
                 self._worker = Worker(task, self.lease())
             self._worker.wake()
+
+    def _before_work(self) -> None:
+        """Write down uses, and clear what a rotation that died left behind."""
+        self.write_uses()
+        engine = self.engine()
+        if is_unfinished(engine):
+            with holding(self._home, ROTATION) as held:
+                if held:
+                    finish(engine, datetime.now(UTC))
 
     def lease(self) -> Lease:
         """Return a new contender for the right to embed in this home."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from ringwood.engine.base import Engine, TierOptions
 from ringwood.types import Tier
-from ringwood.upkeep.rotate import Rotated, rotate
+from ringwood.upkeep.rotate import Rotated, Work, rotate
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.ingest import ingest
 
@@ -51,7 +51,7 @@ def rotated(
 ) -> Rotated:
     """Rotate at a given time."""
     given = options or TierOptions()
-    return rotate(engine, given, now, dry_run=dry_run, on_document=on_document)
+    return rotate(engine, given, now, dry_run=dry_run, work=Work(on_document))
 
 
 def tiers_of(engine: Engine, documents: Iterable[int]) -> list[Tier | None]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
+from ringwood.errors import StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.compact import Compacted, compact
 from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
-from ringwood.upkeep.rotate import Rotated, rotate
+from ringwood.upkeep.lease import holding
+from ringwood.upkeep.moved_links import link_moved
+from ringwood.upkeep.rotate import ROTATION, Rotated, Work, rotate
 
 
 class Tending(Opened):
@@ -33,7 +37,31 @@ class Tending(Opened):
             StorageError: when the disk refuses; what was moved before stays moved.
         """
         engine, now = self._opened.engine(), datetime.now(UTC)
-        return rotate(engine, self.config.tiers, now, dry_run=dry_run, on_document=on_document)
+        meaning = self._opened.choice().meaning
+        work = Work(on_document)
+        if meaning is not None:
+            work = replace(work, relink=partial(link_moved, engine, meaning, self.config.link))
+        with holding(self.home, ROTATION) as held:
+            if not held and not dry_run:
+                return Rotated.elsewhere()
+            done = rotate(engine, self.config.tiers, now, dry_run=dry_run, work=work)
+            if not dry_run and self.config.tiers.vacuum_after_rotate:
+                done = self._compacted(done)
+        return done
+
+    def _compacted(self, done: Rotated) -> Rotated:
+        """Compact what a rotation moved from; what keeps it from that is no failure of moving."""
+        if not done.moved_from:
+            return done
+        try:
+            compacted = self.compact(tiers=done.moved_from)
+        except StorageError as error:
+            return replace(done, notes=(*done.notes, f"Not compacted: {error.message}"))
+        return replace(
+            done,
+            given_back=compacted.before - compacted.after,
+            notes=(*done.notes, *compacted.notes),
+        )
 
     def dream(
         self,

@@ -2,19 +2,22 @@
 
     clock -> what is due -> batches: read, prepare words -> copy, commit, delete, commit
 
-Everything can be cut short anywhere and given again: a document has a copy at any moment, the
-hottest one counts, and what a crash left of a move is cleared before the next.
+Everything can be cut short anywhere and given again: a document has a copy at any moment, and the
+hottest one counts. A mark in the home says that moves were begun; whoever opens the home and finds
+it clears what a crash left of them. One process at a time rotates: the caller holds the lease.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from ringwood.engine.base import Engine, Reader, TierOptions
-from ringwood.engine.placement import Misplaced, Move, TierDates
+from ringwood.engine.placement import MOVING, Misplaced, Move, TierDates
+from ringwood.errors import BusyError, StorageError
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.clock import Leaving, Marks, doubt
 from ringwood.write.nodes import terms_of
@@ -25,6 +28,9 @@ BATCH_CHARS = 1_000_000
 """Characters of text after which a batch ends sooner."""
 READERS_LEAVE = timedelta(seconds=60)
 """How long an older copy is left after a move to a hotter tier: no reader is that old."""
+
+ROTATION = "rotate"
+"""Name of the lease that whoever rotates holds; see `upkeep.lease`."""
 
 _ROTATED_AT = "rotated_at"
 _DOUBTED_AT = "clock_doubted_at"
@@ -37,6 +43,10 @@ class Rotated:
 
     moved: Mapping[Tier, int]
     """Documents that were moved to each tier; in a dry run, that would be."""
+    moved_from: tuple[Tier, ...]
+    """Tiers that they were moved from."""
+    edges: int
+    """Similar edges that were found for them on the way."""
     waiting: int
     """Documents that are due and were not moved."""
     copies: int
@@ -47,6 +57,24 @@ class Rotated:
     """What kept it from doing all, in sentences; first of them, why the clock was not believed."""
     dry_run: bool
     """Whether nothing was written."""
+    given_back: int = 0
+    """Bytes that compacting gave back afterwards, where that is set."""
+
+    @classmethod
+    def elsewhere(cls) -> Rotated:
+        """Say that another process rotates this home now."""
+        note = "Another process rotates this home now: what is due is moved there."
+        return cls(_per_tier(()), (), 0, 0, 0, (), (note,), dry_run=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What goes along with moving."""
+
+    on_document: Callable[[int, int], None] = lambda done, total: None
+    """Told how many of how many documents are done; may raise to stop."""
+    relink: Callable[[Sequence[int]], int] = lambda documents: 0
+    """Given each batch once it lies where it belongs; returns the edges that it found for it."""
 
 
 def rotate(
@@ -55,20 +83,22 @@ def rotate(
     now: datetime,
     *,
     dry_run: bool = False,
-    on_document: Callable[[int, int], None] = lambda done, total: None,
+    work: Work = Work(),
 ) -> Rotated:
     """Move every document to the tier of its age.
+
+    A tier that is missing or takes nothing waits, and a note says so; the others go on.
 
     Args:
         engine: the home's database.
         options: the ages.
         now: the time, UTC. A clock that may have jumped moves nothing; see `clock`.
         dry_run: move nothing, only say what is due.
-        on_document: told how many of how many documents are done; may raise to stop.
+        work: who is told, and what else is done for each batch.
 
     Raises:
-        BusyError: when the write lock was not had in time.
-        StorageError: when the disk refuses. Either way the batches before are moved.
+        BusyError: when the write lock was not had in time; the batches before are moved.
+        StorageError: when the hot tier cannot be written.
     """
     with engine.reading() as reader:
         missing = reader.missing_tiers
@@ -85,24 +115,52 @@ def rotate(
     reason = doubt(now, marks, leaving)
     if reason is not None:
         if not dry_run:
-            _mark(engine, _DOUBTED_AT, now)
-        return Rotated(_per_tier(()), len(due), 0, missing, (reason,), dry_run)
+            _set(engine, {_DOUBTED_AT: now.isoformat()})
+        return Rotated(_per_tier(()), (), 0, len(due), 0, missing, (reason,), dry_run)
     ready = [each for each in due if each.due not in missing]
     if dry_run:
         copies = sum(map(len, engine.copies().values()))
-        return _report(due, ready, copies, missing, dry_run=True)
+        return _report(due, ready, Moving(), copies, missing, dry_run=True)
     copies = _clear_copies(engine, now)
-    _move_all(engine, ready, now, options, on_document)
-    _mark(engine, _ROTATED_AT, now)
+    moving = _move_all(engine, ready, now, options, work)
     with engine.reading() as reader:
         cards = reader.documents([each.document for each in ready])
     moved = [e for e in ready if e.document in cards and cards[e.document].tier == e.due]
-    return _report(due, moved, copies, missing, dry_run=False)
+    return _report(due, moved, moving, copies, missing, dry_run=False)
+
+
+def is_unfinished(engine: Engine) -> bool:
+    """Say whether moves were begun that may have left copies. Looks at one mark."""
+    with engine.reading() as reader:
+        return bool(reader.meta(MOVING))
+
+
+def finish(engine: Engine, now: datetime) -> int:
+    """Clear what moves that were cut short left behind; return how many copies that were.
+
+    Costs nothing where no move was begun since the last time. Not while a rotation is at work.
+
+    Raises:
+        BusyError: when the write lock was not had in time.
+        StorageError: when the disk refuses; given again, it goes on.
+    """
+    return _clear_copies(engine, now) if is_unfinished(engine) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """How moving went."""
+
+    edges: int = 0
+    """Edges that were found."""
+    refusals: tuple[str, ...] = ()
+    """Why a tier took nothing, in sentences."""
 
 
 def _report(
     due: Sequence[Misplaced],
     moved: Sequence[Misplaced],
+    moving: Moving,
     copies: int,
     missing: tuple[Tier, ...],
     *,
@@ -112,12 +170,23 @@ def _report(
     done = set(moved)
     stay = [each for each in due if each not in done and each.due not in missing]
     notes = [f"The {tier} tier is missing: what is due there waits." for tier in missing]
-    if stay:
+    notes += [f"Not moved for now: {reason}" for reason in moving.refusals]
+    if stay and not moving.refusals:
         notes.append(
             f"Not moved for now: {len(stay)}. They were changed meanwhile, or another document has"
             " their path or source key in the other tier."
         )
-    return Rotated(_per_tier(moved), len(due) - len(moved), copies, missing, tuple(notes), dry_run)
+    sources = {each.tier for each in moved}
+    return Rotated(
+        moved=_per_tier(moved),
+        moved_from=tuple(tier for tier in TIERS if tier in sources),
+        edges=moving.edges,
+        waiting=len(due) - len(moved),
+        copies=copies,
+        missing_tiers=missing,
+        notes=tuple(notes),
+        dry_run=dry_run,
+    )
 
 
 def _dates(options: TierOptions, now: datetime) -> TierDates:
@@ -132,26 +201,49 @@ def _per_tier(documents: Sequence[Misplaced]) -> dict[Tier, int]:
 
 
 def _move_all(
-    engine: Engine,
-    ready: Sequence[Misplaced],
-    now: datetime,
-    options: TierOptions,
-    on_document: Callable[[int, int], None],
-) -> None:
+    engine: Engine, ready: Sequence[Misplaced], now: datetime, options: TierOptions, work: Work
+) -> Moving:
     """Move documents in batches, those of one way after those of another."""
-
-    def way(each: Misplaced) -> tuple[int, int]:
-        return TIERS.index(each.tier), TIERS.index(each.due)
-
-    done = 0
-    for (source, target), each in groupby(sorted(ready, key=way), key=way):
-        if target < source:
-            _mark(engine, _MOVED_UP_AT, now)
+    token = _begin(engine, ready, now)
+    done = edges = 0
+    refusals: dict[Tier, str] = {}
+    for (source, target), each in groupby(sorted(ready, key=_way), key=_way):
         vectors = not (options.drop_cold_vectors and TIERS[target] == "cold")
         for batch in _batches(engine, [misplaced.document for misplaced in each]):
-            engine.move(batch, TIERS[source], TIERS[target], vectors=vectors)
+            try:
+                moved = engine.move(batch, TIERS[source], TIERS[target], vectors=vectors)
+            except BusyError:
+                raise
+            except StorageError as error:
+                refusals[TIERS[target]] = f"{error.message}; what is due there waits."
+                break
+            edges += work.relink(moved)
             done += len(batch)
-            on_document(done, len(ready))
+            work.on_document(done, len(ready))
+    _end(engine, now, None if refusals else token)
+    return Moving(edges, tuple(refusals.values()))
+
+
+def _way(each: Misplaced) -> tuple[int, int]:
+    return TIERS.index(each.tier), TIERS.index(each.due)
+
+
+def _begin(engine: Engine, ready: Sequence[Misplaced], now: datetime) -> str:
+    """Note that moves begin, before the first of them; return the note."""
+    token = secrets.token_hex(8)
+    if ready:
+        moves_up = any(target < source for source, target in map(_way, ready))
+        up = {_MOVED_UP_AT: now.isoformat()} if moves_up else {}
+        _set(engine, {MOVING: token, **up})
+    return token
+
+
+def _end(engine: Engine, now: datetime, token: str | None) -> None:
+    """Note the rotation; and that nothing is left of its moves, unless copies stay for readers."""
+    with engine.writing() as writer, engine.reading() as reader:
+        writer.set_meta(_ROTATED_AT, now.isoformat())
+        if reader.meta(MOVING) == token and not _is_early(reader, now):
+            writer.set_meta(MOVING, "")
 
 
 def _batches(engine: Engine, documents: Sequence[int]) -> Iterator[list[Move]]:
@@ -176,14 +268,24 @@ def _batches(engine: Engine, documents: Sequence[int]) -> Iterator[list[Move]]:
 def _clear_copies(engine: Engine, now: datetime) -> int:
     """Delete what moves left behind in colder tiers, once no reader looks for it there."""
     with engine.reading() as reader:
-        moved_up_at = _moment(reader.meta(_MOVED_UP_AT))
-    if moved_up_at is not None and timedelta(0) <= now - moved_up_at < READERS_LEAVE:
+        token, early, missing = reader.meta(MOVING), _is_early(reader, now), reader.missing_tiers
+    if early:
         return 0
     cleared = 0
     for tier, documents in engine.copies().items():
         for start in range(0, len(documents), BATCH_DOCUMENTS):
             cleared += engine.drop_copies(tier, documents[start : start + BATCH_DOCUMENTS])
+    if token and not missing:
+        with engine.writing() as writer, engine.reading() as reader:
+            if reader.meta(MOVING) == token:  # else another move began meanwhile
+                writer.set_meta(MOVING, "")
     return cleared
+
+
+def _is_early(reader: Reader, now: datetime) -> bool:
+    """Say whether a reader may still look for a document where it was before it moved up."""
+    moved_up_at = _moment(reader.meta(_MOVED_UP_AT))
+    return moved_up_at is not None and timedelta(0) <= now - moved_up_at < READERS_LEAVE
 
 
 def _marks(reader: Reader, engine: Engine) -> Marks:
@@ -198,6 +300,7 @@ def _moment(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def _mark(engine: Engine, key: str, now: datetime) -> None:
+def _set(engine: Engine, settings: Mapping[str, str]) -> None:
     with engine.writing() as writer:
-        writer.set_meta(key, now.isoformat())
+        for key, value in settings.items():
+            writer.set_meta(key, value)

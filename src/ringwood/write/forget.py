@@ -145,6 +145,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
     with erasure.engine.writing() as writer:
         writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
+    _drop_colder(erasure.engine, document.id)
     rewrite(erasure.engine, document.id, erasure.intake)
     with erasure.engine.writing() as writer:
         _purge_late(writer, document.id)
@@ -181,6 +182,15 @@ def _purge_late(writer: Writer, document: int) -> None:
     """
     writer.purge_log([document])
     writer.set_meta(LAST_FORGET, secrets.token_hex(8))
+
+
+def _drop_colder(engine: Engine, document: int) -> None:
+    """Delete copies that a move left in colder tiers: they still say what is to be forgotten."""
+    with engine.reading() as reader:
+        missing = reader.missing_tiers
+    for tier in TIERS[1:]:
+        if tier not in missing:
+            engine.drop_copies(tier, [document])
 
 
 def _delete_copies(engine: Engine, document: int) -> None:

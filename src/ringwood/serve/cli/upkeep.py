@@ -37,8 +37,12 @@ def rotate_command(session: Session, /, dry_run: bool) -> int:
     output.answer(f"{'Due' if dry_run else 'Moved'}: {', '.join(moves)} ({seconds:.1f} s)")
     if done.copies:
         session.say(f"left-over copies {'to clear' if dry_run else 'cleared'}: {done.copies}")
+    if done.edges:
+        session.say(f"{output.counted(done.edges, 'similar edge')} found on the way")
     if done.waiting:
         session.say(f"{output.counted(done.waiting, 'document')} waiting")
+    if done.given_back:
+        session.say(f"{_size(done.given_back)} given back")
     for note in done.notes:
         session.say(f"note: {note}")
     return 0
