@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
-from tests.faults.workloads import HOME, WAIT_S, WORKLOADS, Log, lines_of
+from tests.faults.workloads import HOME, WAIT_S, Log, lines_of, named
 
 from ringwood.errors import HomeError
 from ringwood.memory import Memory
@@ -33,7 +33,7 @@ HARM = ("lost", "twice", "torn", "corrupt", "back")
 """What may never be found."""
 
 _TWO_HOURS = 7200
-_DRAFT = re.compile(r"\.new$|^\.ringwood-draft-|-journal$|\.tmp$")
+_DRAFT = re.compile(r"\.(new|tmp|part)$|^\.ringwood-draft-|-journal$|^restoring-")
 
 
 @dataclass(slots=True)
@@ -52,6 +52,8 @@ def promises(trial: Path) -> dict[str, Promise]:
     """Say what may be found, by the log of a trial."""
     found: dict[str, Promise] = {}
     for what, key, text, whole in lines_of(trial):
+        if what not in ("begin", "done"):
+            continue
         promise = found.setdefault(key, Promise(whole))
         if what == "done":
             promise.may_be = {text}
@@ -77,9 +79,10 @@ def found_in(trial: Path) -> list[str]:
 
 
 def _judge(name: str, trial: Path) -> Iterator[str]:
-    workload, home = WORKLOADS[name], trial / HOME
+    workload, home = named(name), trial / HOME
     yield from _torn_files(home)
-    _let_time_pass(home)
+    yield from workload.check(trial)
+    _let_time_pass(trial)
     promised = promises(trial)
     try:
         with Memory.open(home, wait_s=WAIT_S) as memory:
@@ -97,18 +100,19 @@ def _judge(name: str, trial: Path) -> Iterator[str]:
             yield from _compared(texts, promised)
             yield from _recalled(memory, texts, promised)
             yield from _caught_up(memory, texts)
+            yield from (f"verify: {each.says}" for each in memory.verify().findings)
             yield from _kept_out(memory, promised)
     except HomeError as error:
         yield f"corrupt: {error.message}"
         return
     yield from _at_rest(home)
-    yield from (f"left over: {path.name}" for path in home.rglob("*") if _DRAFT.search(path.name))
+    yield from (f"left over: {path.name}" for path in trial.rglob("*") if _DRAFT.search(path.name))
 
 
-def _let_time_pass(home: Path) -> None:
+def _let_time_pass(trial: Path) -> None:
     """Make drafts as old as they are when nobody writes them any more."""
     long_ago = time.time() - _TWO_HOURS
-    for path in home.rglob("*.new"):
+    for path in trial.rglob("*.new"):
         os.utime(path, (long_ago, long_ago))
 
 

@@ -14,7 +14,7 @@ from tests.faults import judge, kills, naive, tracing, workloads
 from tests.faults.kills import Bench
 from tests.faults.tracing import spread
 
-KILLS = 5
+KILLS = 4
 """Of each workload."""
 SPREAD = 60
 """Points over all calls of a workload, from which those are drawn."""

@@ -15,18 +15,24 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ringwood.capture import spool
 from ringwood.capture.exchange import Event
-from ringwood.errors import AddressError
+from ringwood.errors import AddressError, UsageError
 from ringwood.memory import Memory
 
-HOME, LOG, NOTES = "home", "log", "notes"
+HOME, LOG, NOTES, EXPORT = "home", "log", "notes", "export.jsonl"
 """What lies in the folder of a trial."""
 WAIT_S = 60.0
 """How long vectors and mirror may take on a busy machine, seconds."""
 
+KNOWN = "zs000k"
+"""Stands in a note that most homes hold before anything is spoiled."""
+
+_AGES = (1, 60, 300)
 _THINGS = ("heron", "river", "ledger", "lantern", "copper", "orchard", "ferry", "violin")
 _DEEDS = ("keeps", "carries", "mends", "follows", "counts", "paints", "measures", "hides")
 
@@ -56,6 +62,10 @@ class Log:
         """Say that it was acknowledged."""
         self._add("done", key, text, whole)
 
+    def note(self, what: str, text: str) -> None:
+        """Say something else."""
+        self._add(what, "", text, True)
+
     def _add(self, *fields: object) -> None:
         # `writev` is not among the calls that are spoiled: a trial is to hit what we test.
         os.writev(self._handle, [json.dumps(fields).encode(), b"\n"])
@@ -79,11 +89,18 @@ class Workload:
     """What a person does afterwards: mostly the same once more."""
     settings: str = ""
     """The home's settings while it is prepared."""
+    check: Callable[[Path], Iterator[str]] = lambda trial: iter(())
+    """Looks for what is wrong with what lies beside the home, before anybody goes on."""
+
+
+def named(name: str) -> Workload:
+    """Return a workload."""
+    return WORKLOADS[name] if name in WORKLOADS else SMALL[name]
 
 
 def prepare(name: str, trial: str) -> None:
     """Fill a new home for a workload."""
-    workload = WORKLOADS[name]
+    workload = named(name)
     home = Path(trial, HOME)
     if workload.settings:
         home.mkdir(mode=0o700)
@@ -94,7 +111,7 @@ def prepare(name: str, trial: str) -> None:
 
 def run(name: str, trial: str) -> None:
     """Do what is to be spoiled."""
-    workload = WORKLOADS[name]
+    workload = named(name)
     with_memory(workload.run, Path(trial), workload.embedder)
 
 
@@ -160,23 +177,34 @@ def _store_and_edit(memory: Memory, log: Log, trial: Path) -> None:
         _store(memory, log, key)
 
 
+def _store_two(memory: Memory, log: Log, trial: Path) -> None:
+    for key in keys(2):
+        _store(memory, log, key)
+    memory.wait(WAIT_S)
+
+
+def _one_note(memory: Memory, log: Log, trial: Path) -> None:
+    _store(memory, log, KNOWN)
+
+
 def _some_notes(memory: Memory, log: Log, trial: Path) -> None:
-    for key in keys(10):
+    _one_note(memory, log, trial)
+    for key in keys(9):
         _store(memory, log, key)
 
 
-def _forget_half(memory: Memory, log: Log, trial: Path) -> None:
+def _forget(memory: Memory, log: Log, trial: Path) -> None:
     for key in keys(5):
         log.begin(key, None)
-        memory.forget(source=key)
-        log.done(key, None)
-
-
-def _forget_the_rest(memory: Memory, log: Log, trial: Path) -> None:
-    for key in keys(5):
-        with suppress(AddressError):
+        with suppress(AddressError):  # it is gone already
             memory.forget(source=key)
         log.done(key, None)
+
+
+def _recall(memory: Memory, log: Log, trial: Path) -> None:
+    for _ in range(3):
+        memory.recall(KNOWN)
+    memory.recent_recalls()
 
 
 # -- importing -------------------------------------------------------------------------------------
@@ -187,7 +215,7 @@ def _write_notes(memory: Memory, log: Log, trial: Path) -> None:
         folder = trial / NOTES / f"part-{place % 3}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{key}.md").write_text(note(key), "utf-8")
-    _store(memory, log, "zs000k")
+    _one_note(memory, log, trial)
 
 
 def _import(memory: Memory, log: Log, trial: Path) -> None:
@@ -215,34 +243,34 @@ def _said(key: str, place: int, exchange: int) -> Event:
     )
 
 
-def _capture(memory: Memory, log: Log, trial: Path) -> None:
-    for exchange in range(9):
+def _append(memory: Memory, log: Log, key: str, place: int, exchange: int) -> None:
+    event = _said(key, place, exchange)
+    log.begin(key, event.text, whole=False)
+    spool.append(memory.home, event)
+    log.done(key, event.text, whole=False)
+
+
+def _capture(exchanges: int, memory: Memory, log: Log, trial: Path) -> None:
+    for exchange in range(exchanges):
         for place in range(2):
-            event = _said(f"zq{exchange:02d}{'pa'[place]}k", place, exchange)
-            key = event.text.split()[1]
-            log.begin(key, event.text, whole=False)
-            spool.append(memory.home, event)
-            log.done(key, event.text, whole=False)
+            _append(memory, log, f"zq{exchange:02d}{'pa'[place]}k", place, exchange)
         if exchange % 3 == 2:
             memory.take_in()
     memory.take_in(everything=True)
 
 
 def _go_on_talking(memory: Memory, log: Log, trial: Path) -> None:
-    event = _said("zr00pk", 0, 9)
-    log.begin("zr00pk", event.text, whole=False)
-    spool.append(memory.home, event)
+    _append(memory, log, "zr00pk", 0, 9)
     memory.take_in(everything=True)
-    log.done("zr00pk", event.text, whole=False)
 
 
 # -- upkeep ----------------------------------------------------------------------------------------
 
 
-def _of_all_ages(memory: Memory, log: Log, trial: Path) -> None:
-    for place, key in enumerate(keys(12)):
-        _store(memory, log, key, age_days=(1, 60, 300)[place % 3])
-    _store(memory, log, keys(3)[2], edition=2, age_days=300)
+def _of_all_ages(count: int, memory: Memory, log: Log, trial: Path) -> None:
+    for place, key in enumerate([KNOWN, *keys(count - 1)]):
+        _store(memory, log, key, age_days=_AGES[place % 3])
+    _store(memory, log, keys(1)[0], edition=2, age_days=_AGES[1])
 
 
 def _rotate(memory: Memory, log: Log, trial: Path) -> None:
@@ -250,14 +278,18 @@ def _rotate(memory: Memory, log: Log, trial: Path) -> None:
 
 
 def _rotated(memory: Memory, log: Log, trial: Path) -> None:
-    _of_all_ages(memory, log, trial)
+    _of_all_ages(12, memory, log, trial)
     memory.wait(WAIT_S)
     memory.rotate()
 
 
 def _edit_old_ones(memory: Memory, log: Log, trial: Path) -> None:
-    for place in (1, 2, 4, 5):
-        _store(memory, log, keys(12)[place], edition=3, age_days=(1, 60, 300)[place % 3])
+    for place in (0, 1, 3, 4):
+        _store(memory, log, keys(5)[place], edition=3, age_days=_AGES[(place + 1) % 3])
+
+
+def _compact(memory: Memory, log: Log, trial: Path) -> None:
+    memory.compact()
 
 
 def _mirror(memory: Memory, log: Log, trial: Path) -> None:
@@ -273,23 +305,83 @@ def _dream(memory: Memory, log: Log, trial: Path) -> None:
     memory.dream()
 
 
+# -- copying ---------------------------------------------------------------------------------------
+
+
+def _export(memory: Memory, log: Log, trial: Path) -> None:
+    memory.export(trial / EXPORT)
+
+
+def _restorable(trial: Path) -> Iterator[str]:
+    """Read what lies where an export was to be: it is whole, or not there."""
+    if not (trial / EXPORT).exists():
+        return
+    with Memory.open(trial / "restored", wait_s=0.0) as memory:
+        memory.restore(trial / EXPORT)
+        if len(memory.recent()) != 10:
+            yield f"torn: the export holds {len(memory.recent())} documents"
+
+
+def _exported(memory: Memory, log: Log, trial: Path) -> None:
+    """Leave an export, and a home that holds nothing."""
+    with (
+        TemporaryDirectory() as folder,
+        Memory.open(folder, embedder="hashing", wait_s=WAIT_S) as full,
+    ):
+        for key in [KNOWN, *keys(9)]:
+            full.store(note(key), source=key)
+        full.wait(WAIT_S)
+        full.export(trial / EXPORT)
+
+
+def _restore(memory: Memory, log: Log, trial: Path) -> None:
+    for key in [KNOWN, *keys(9)]:
+        log.begin(key, note(key))
+    with suppress(UsageError):  # it holds something already
+        memory.restore(trial / EXPORT)
+    for key in [KNOWN, *keys(9)]:
+        log.done(key, note(key))
+
+
+_NO_MIRROR = "[mirror]\nenabled = false\n"
+
 WORKLOADS = {
     "store": Workload("words", _store_and_edit),
     "store with vectors": Workload("hashing", _store_and_edit),
-    "forget": Workload("hashing", _forget_half, _some_notes, _forget_the_rest),
+    "forget": Workload("hashing", _forget, _some_notes, _forget),
     "import": Workload("hashing", _import, _write_notes, _import),
-    "capture": Workload("words", _capture, finish=_go_on_talking),
-    "rotate": Workload("hashing", _rotate, _of_all_ages, _rotate),
+    "capture": Workload("words", partial(_capture, 9), finish=_go_on_talking),
+    "rotate": Workload("hashing", _rotate, partial(_of_all_ages, 12), _rotate),
     "edit in older tiers": Workload("hashing", _edit_old_ones, _rotated, _rotate),
-    "mirror": Workload("words", _mirror, _some_notes, settings="[mirror]\nenabled = false\n"),
+    "compact": Workload("hashing", _compact, _rotated, _compact),
+    "mirror": Workload("words", _mirror, _some_notes, settings=_NO_MIRROR),
     "reindex": Workload("words", _reindex, _some_notes, _reindex),
-    "dream": Workload("hashing", _dream, _of_all_ages, _dream),
+    "dream": Workload("hashing", _dream, partial(_of_all_ages, 12), _dream),
+    "export": Workload("hashing", _export, _some_notes, _export, check=_restorable),
+    "restore": Workload("hashing", _restore, _exported, _restore),
 }
-"""By what is done. What is prepared with vectors is complete before it is spoiled."""
+"""By what is done. What is prepared is complete, vectors and mirror, before it is spoiled."""
+
+SMALL = {
+    "few stored": Workload("hashing", _store_two, _one_note),
+    "few imported": Workload("hashing", _import, _write_notes, _import),
+    "few captured": Workload("words", partial(_capture, 2), _one_note, _go_on_talking),
+    "few rotated": Workload("hashing", _rotate, partial(_of_all_ages, 3), _rotate),
+    "few compacted": Workload("hashing", _compact, partial(_of_all_ages, 3), _compact),
+    "few dreamed of": Workload("hashing", _dream, partial(_of_all_ages, 3), _dream),
+    "few mirrored": Workload("words", _mirror, _one_note, settings=_NO_MIRROR),
+    "few recalled": Workload("hashing", _recall, _one_note),
+    "few forgotten": Workload("hashing", _forget, _some_notes, _forget),
+    "few exported": Workload("hashing", _export, _some_notes, _export, check=_restorable),
+}
+"""The same with so few calls that every one of them can be tried."""
 
 
-def lines_of(trial: Path) -> Iterator[tuple[str, str, str | None, bool]]:
+Line = tuple[str, str, str | None, bool]
+"""What happened, to which key, with which text, and whether that is a document of its own."""
+
+
+def lines_of(trial: Path) -> list[Line]:
     """Read a log; a line that a kill cut short is none."""
-    for line in (trial / LOG).read_text("utf-8").splitlines():
-        with suppress(ValueError):
-            yield tuple(json.loads(line))
+    lines = (trial / LOG).read_text("utf-8").split("\n")[:-1]
+    return [tuple(json.loads(line)) for line in lines]
