@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite
 from pathlib import Path
@@ -41,6 +41,13 @@ from ringwood.write.worker import WorkerOptions
 
 SHORT_NAMES = {"RINGWOOD_EMBEDDER": "embed.embedder"}
 """Environment variables with a name of their own."""
+
+PLACES = ("tiers.warm_path", "tiers.cold_path")
+"""Settings that name the files of one home: a copy of it that held them would share its files."""
+
+OF_THE_MACHINE = (*PLACES, "embed.ollama_url", "embed.openai_url")
+"""Settings that belong to a machine and not to a memory: an export leaves them out, so that nobody
+who hands one over says where texts are sent."""
 
 OTHERS_NAMES = {"OLLAMA_HOST": "embed.ollama_url", "OPENAI_BASE_URL": "embed.openai_url"}
 """Environment variables of other programs. They count where nothing was said to Ringwood itself."""
@@ -213,6 +220,24 @@ def set_value(home: str, key: str, value: str) -> Setting:
         table[name] = fitted
     homes.write_private(str(Path(home) / homes.CONFIG_FILE), tomlkit.dumps(document))
     return Setting(key, fitted, homes.CONFIG_FILE)
+
+
+def text_without(home: str, keys: Collection[str]) -> str:
+    """Return the home's file of settings as it stands, some settings left out of it.
+
+    Raises:
+        ConfigError: when the file is no TOML, or holds a setting that there is not.
+        StorageError: when it cannot be read.
+    """
+    text = _file_text(home)
+    left_out = sorted(key for key in _file_values(home) if key in keys)
+    if not left_out:
+        return text
+    document = tomlkit.parse(text)
+    for key in left_out:
+        section, _, name = key.partition(".")
+        document[section].remove(name)  # type: ignore[union-attr]
+    return tomlkit.dumps(document)
 
 
 def _defaults() -> dict[str, Any]:

@@ -3,7 +3,8 @@
     RingwoodError
     ├── UsageError            the call is wrong: correct it
     │   ├── AddressError      nothing has this address
-    │   └── ConfigError       a setting is unknown or has a bad value
+    │   ├── ConfigError       a setting is unknown or has a bad value
+    │   └── ExportError       this is no whole export: take another
     ├── HomeError             the environment is wrong: mend it, then call again
     │   ├── NoHomeError       there is no home here yet
     │   ├── SchemaError       the home was written by a newer Ringwood
@@ -52,6 +53,13 @@ class ConfigError(UsageError):
     """A setting is unknown or its value does not fit."""
 
     code = "bad_config"
+
+
+class ExportError(UsageError):
+    """What is to be restored is no export, or one that was cut off or changed."""
+
+    code = "bad_export"
+    exit_code = 1
 
 
 class HomeError(RingwoodError):

@@ -29,7 +29,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "setting": ("key", "value"),
     "space": ("number", "name", "key"),
     "tombstone": ("space", "hash", "at"),
-    "mean": ("space", "embedder", "script", "nodes", "row", "median", "p999"),
+    "mean": ("space", "embedder", "script", "nodes", "values", "median", "p999"),
     "dream": ("id", "begun_at", "finished_at"),
     "step": ("id", "dream", "kind", "space", "document", "survivor", "open", "payload"),
     "merged": (
@@ -44,13 +44,13 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "id", "parent", "kind", "title", "path", "start", "end", "own_start", "own_end", "access",
         "actor", "text",
     ),
-    "vector": ("node", "embedder", "digest", "row"),
+    "vector": ("node", "embedder", "digest", "values"),
     "edge": ("source", "target", "kind", "weight"),
     "alias": ("space", "path", "node", "until"),
 }  # fmt: skip
 """What a row of each kind holds. Stamps are microseconds since 1970, UTC; a `text` of None is what
-the document says over `own`; the `nodes` of a version are rows too, or None. A space is named but in
-its row: its number stands in what dreams packed, and so is kept."""
+the document says over `own`; the `nodes` of a version are rows too, or None. A space is named, but
+in its own row: its number stands in what dreams packed, and so is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,9 @@ class Transfer(Protocol):
             StorageError: when the disk refuses. The home then counts as empty.
         """
 
+    def tier_bytes(self) -> dict[Tier, int]:
+        """Weigh the content of every tier that can be read."""
+
     def copy_to(
         self, folder: Path, on_page: Callable[[int, int], None] = lambda done, total: None
     ) -> tuple[FileCopy, ...]:
@@ -160,4 +163,14 @@ class Transfer(Protocol):
 
         Raises:
             StorageError: when the disk refuses.
+        """
+
+    def match_mirror(self, folder: Path) -> None:
+        """Make copied tiers and a mirror that was copied after them agree.
+
+        What has changed meanwhile counts as not mirrored in the copy, and is mirrored anew where
+        it is opened; a file of what was stored meanwhile is removed from the copied mirror.
+
+        Args:
+            folder: where `copy_to` put the tiers, the mirror below it.
         """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ringwood.memory.asking import Asking
+from ringwood.memory.checking import Checking
+from ringwood.memory.copying import Copying
 from ringwood.memory.keeping import Keeping
 from ringwood.memory.looking import Looking, Stats
 from ringwood.memory.reindexing import Reindexing
@@ -11,7 +13,7 @@ from ringwood.memory.tending import Tending
 __all__ = ["Memory", "Stats"]
 
 
-class Memory(Keeping, Asking, Looking, Tending, Reindexing):
+class Memory(Keeping, Asking, Looking, Tending, Reindexing, Checking, Copying):
     """A person's memory in one home. Safe from several threads; a context manager.
 
     Opening costs nothing and makes nothing: storing makes the home, reading one that is not there

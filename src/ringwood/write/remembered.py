@@ -9,6 +9,11 @@ from ringwood.types import State
 _CURRENT = "embedder"
 _WANTED = "embedder_wanted"
 
+LASTING = tuple(
+    f"{key}{part}" for key in (_CURRENT, _WANTED) for part in ("", "_identity", "_record")
+)
+"""The settings in the home's meta that a copy of the home needs."""
+
 
 def remembered(reader: Reader) -> Remembered | None:
     """Read what the home was filled with; None for a home that was never told."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from ringwood import home as homes
 from ringwood.engine.sqlite import dump, files
 from ringwood.engine.sqlite.connected import Connected
 from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, transaction, translated
@@ -27,6 +28,9 @@ _PAGES = 256
 _BEGIN_FILLING = "INSERT OR IGNORE INTO meta VALUES ('filling', 'begun')"
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _NEXT_GENERATION = "UPDATE meta SET value = ? + 1 WHERE key = 'generation'"
+_MIRRORED = "SELECT id, mirrored_sha256, mirrored_path FROM all_documents"
+_MIRRORED_HERE = "SELECT id, mirrored_sha256, mirrored_path FROM documents"
+_UNMIRROR = "UPDATE documents SET mirrored_sha256 = NULL WHERE id = ?"
 _QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF")
 
 
@@ -85,6 +89,16 @@ class Transferring(Connected):
             with target.backup("main", source, "main") as copying:
                 copying.step(-1)
 
+    def tier_bytes(self) -> dict[Tier, int]:
+        """Weigh the content of every tier that can be read; see `Transfer`."""
+        with self._snapshot() as attached:
+            size = attached.connection.pragma("page_size")
+            return {
+                tier: size * self._pages(attached, tier)
+                for tier in TIERS
+                if tier not in attached.missing
+            }
+
     def copy_to(
         self, folder: Path, on_page: Callable[[int, int], None] = lambda done, total: None
     ) -> tuple[FileCopy, ...]:
@@ -111,6 +125,24 @@ class Transferring(Connected):
                 before += sizes[tier]
                 copies.append(FileCopy(tier, FILES[tier], files.size_of(path)))
         return tuple(copies)
+
+    def match_mirror(self, folder: Path) -> None:
+        """Make copied tiers and a mirror that was copied after them agree; see `Transfer`."""
+        with self._connected() as connection:
+            now = {row[0]: row for row in connection.execute(_MIRRORED)}
+        known = set()
+        for tier in reversed(TIERS):
+            path = folder / FILES[tier]
+            if not files.exists(path):
+                continue
+            with translated(path), closing(apsw.Connection(str(path))) as copy, copy:
+                held = copy.execute(_MIRRORED_HERE).fetchall()
+                known.update(row[2] for row in held)
+                changed = [(row[0],) for row in held if now.get(row[0]) != row]
+                copy.executemany(_UNMIRROR, changed)
+        for _, _, page in now.values():
+            if page is not None and page not in known:
+                (folder / homes.MIRROR_FOLDER / page).unlink(missing_ok=True)
 
     def _pages(self, attached: Attached, tier: Tier) -> int:
         if tier in attached.missing:

@@ -15,6 +15,7 @@ from ringwood import home as homes
 from ringwood.errors import UsageError
 from ringwood.serve.cli import output
 from ringwood.serve.cli.app import DUE_S, Session, options, waiting
+from ringwood.serve.cli.copies import import_export, is_export_file
 from ringwood.text.clean import decode
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ def store_command(session: Session, /, file: str, **given: Any) -> int:
 @waiting
 @click.pass_obj
 def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -> int:
-    """Take in files and folders of notes. The same again adds nothing."""
+    """Take in files and folders of notes, or an export. The same again adds nothing."""
+    if len(paths) == 1 and paths[0].is_file() and is_export_file(paths[0]):
+        return import_export(session, paths[0], given)
     with session.memory() as memory:
         done = _import(session, memory, paths, given)
     if session.json:

@@ -1,0 +1,1 @@
+"""Copies of a home: exported as lines, read in again, and backed up as files."""
