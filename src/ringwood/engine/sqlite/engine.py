@@ -41,11 +41,7 @@ def open_engine(
         BusyError: when another process holds the home for too long.
         StorageError: when the disk refuses, or the hot tier is damaged.
     """
-    paths: dict[Tier, Path] = {
-        "hot": home_dir / "memory.db",
-        "warm": warm_path or home_dir / "memory-warm.db",
-        "cold": cold_path or home_dir / "memory-cold.db",
-    }
+    paths = tier_paths(home_dir, warm_path=warm_path, cold_path=cold_path)
     if not files.exists(paths["hot"]):
         if not create:
             raise no_home(home_dir)
@@ -59,6 +55,17 @@ def open_engine(
         finally:
             gate.release()
     return SqliteEngine(paths, gate, attached)
+
+
+def tier_paths(
+    home_dir: Path, *, warm_path: Path | None = None, cold_path: Path | None = None
+) -> dict[Tier, Path]:
+    """Say where the files of a home lie; colder ones beside the hot one unless said otherwise."""
+    return {
+        "hot": home_dir / "memory.db",
+        "warm": warm_path or home_dir / "memory-warm.db",
+        "cold": cold_path or home_dir / "memory-cold.db",
+    }
 
 
 class SqliteEngine(Transferring):

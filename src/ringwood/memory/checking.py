@@ -1,0 +1,88 @@
+"""Checking: whether the home still holds what it was given, and making again what is broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ringwood import home as homes
+from ringwood.engine.base import Engine
+from ringwood.engine.sqlite.checking import SqliteInspection
+from ringwood.engine.sqlite.engine import tier_paths
+from ringwood.errors import DamagedError, NoHomeError
+from ringwood.memory.base import Opened
+from ringwood.types import TIERS, Tier
+from ringwood.upkeep.findings import Progress, Verified
+from ringwood.upkeep.mend import verify_and_mend
+from ringwood.upkeep.verify import Look, verify
+
+
+class Checking(Opened):
+    """Looks at everything, and mends."""
+
+    def verify(
+        self,
+        *,
+        quick: bool = False,
+        mend: bool = False,
+        on_progress: Progress = lambda what, done, total: None,
+    ) -> Verified:
+        """Look at everything the home holds, and say what is wrong and which command mends it.
+
+        Stores and recalls go on meanwhile. A home that cannot be opened is looked at all the same.
+
+        Args:
+            quick: digests, trees and SQLite's quick check alone.
+            mend: make again what can be made again from the texts, and look again. Deletes no text.
+            on_progress: told what is looked at, how many, and of how many. May raise to stop.
+
+        Raises:
+            NoHomeError: when there is no home yet.
+            SchemaError: when a newer Ringwood wrote it.
+            DamagedError: when it is to be mended, and hot cannot be opened.
+            BusyError, StorageError: when something cannot be read for the moment.
+        """
+        engine: Engine | None
+        try:
+            engine = self._opened.engine()
+        except DamagedError:
+            if mend:
+                raise
+            engine = None
+        except NoHomeError:
+            if not self._has_remains():
+                raise
+            engine = None
+        look = Look(
+            home=self.home,
+            inspection=SqliteInspection(self._tier_paths()),
+            engine=engine,
+            mirror_root=self._mirror_root if self.config.mirror.enabled else None,
+            parse=self.config.parse,
+            embedded=self._embedded_tiers,
+            quick=quick,
+        )
+        if engine is None or not mend:
+            return verify(look, on_progress)
+        done = verify_and_mend(look, engine, on_progress)
+        self._opened.wake()  # what lacks vectors is pending now
+        return done
+
+    @property
+    def _mirror_root(self) -> str:
+        return str(Path(self.home) / homes.MIRROR_FOLDER)
+
+    def _tier_paths(self) -> dict[Tier, Path]:
+        tiers = self.config.tiers
+        return tier_paths(
+            Path(self.home),
+            warm_path=None if tiers.warm_path is None else Path(tiers.warm_path).expanduser(),
+            cold_path=None if tiers.cold_path is None else Path(tiers.cold_path).expanduser(),
+        )
+
+    def _has_remains(self) -> bool:
+        """Say whether a home was here: another tier, or a mirror with something in it."""
+        paths = self._tier_paths()
+        if any(paths[tier].exists() for tier in TIERS):
+            return True
+        mirror = Path(self._mirror_root)
+        return mirror.is_dir() and any(mirror.iterdir())

@@ -1,0 +1,35 @@
+"""Who may read the files of a home: its owner alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_OTHERS = 0o077
+
+
+def open_to_others(home: str) -> Iterator[str]:
+    """Yield the home, and the files and folders right in it, that others may read or enter.
+
+    What lies deeper is kept by the folder around it. Nothing where the system knows no such modes.
+    """
+    if os.name != "posix":
+        return
+    folder = Path(home)
+    for path in (folder, *sorted(folder.iterdir())):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue  # a log that was emptied meanwhile
+        if mode & _OTHERS and not path.is_symlink() and not path.is_socket():
+            yield str(path)
+
+
+def close_to_others(home: str) -> int:
+    """Take from others what they may do; return how many paths that changed."""
+    changed = 0
+    for path in open_to_others(home):
+        Path(path).chmod(Path(path).stat().st_mode & 0o700)
+        changed += 1
+    return changed
