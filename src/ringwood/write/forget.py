@@ -140,8 +140,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
     if erasure.dry_run:
         return report
     hashes = [text_hash(text[each.span[0] : each.span[1]], document.source) for each in subtree]
-    if file is not None:
-        mirror.remove_file(erasure.mirror_root, file)
+    _remove_file(erasure, document, file)
     with erasure.engine.writing() as writer:
         writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
@@ -164,8 +163,7 @@ def _within(node: Node, above: Node) -> bool:
 
 
 def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequence[str]) -> None:
-    if file is not None:
-        mirror.remove_file(erasure.mirror_root, file)
+    _remove_file(erasure, document, file)
     with erasure.engine.writing() as writer:
         if hashes:
             writer.add_tombstones(document.space, hashes, erasure.intake.now)
@@ -173,6 +171,14 @@ def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequ
     _delete_copies(erasure.engine, document.id)
     # Once more: a file may have been written between its removal and the document's.
     mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
+
+
+def _remove_file(erasure: Erasure, document: Document, file: str | None) -> None:
+    """Remove a document's file. The database knows first: should we die, it is written again."""
+    if file is not None:
+        with erasure.engine.writing(document.tier) as writer:
+            writer.set_mirrored(document.id, "", file)
+        mirror.remove_file(erasure.mirror_root, file)
 
 
 def _purge_late(writer: Writer, document: int) -> None:
