@@ -21,11 +21,13 @@ from ringwood.capture.exchange import admit, conversation
 from ringwood.embed.hashing import HashingEmbedder
 from ringwood.memory import Memory
 
-WORDS = (
-    "harbour ferry timetable winter crossing ledger keeper lantern mooring tide gauge pilot signal"
-    " crane customs berth rope anchor chart compass deck engine fender gangway hatch keel ladder"
-    " mast oar pier quay rudder sail tiller vessel wharf buoy cargo draught hull jetty lock"
-).split()
+WORDS = tuple(
+    """
+    harbour ferry timetable winter crossing ledger keeper lantern mooring tide gauge pilot signal
+    crane customs berth rope anchor chart compass deck engine fender gangway hatch keel ladder mast
+    oar pier quay rudder sail tiller vessel wharf buoy cargo draught hull jetty lock
+    """.split()  # noqa: SIM905 - as words, not as ninety quotation marks
+)
 
 Day = Callable[["Person"], None]
 """What is done on a day."""
@@ -40,6 +42,7 @@ class Person:
         self.chance = chance
         self._ledger = ledger
         self._serial = itertools.count()
+        self._said: dict[str, tuple[str, ...]] = {}
 
     def memory(self, wait_s: float = 10.0) -> Memory:
         """Open the home."""
@@ -81,26 +84,36 @@ class Person:
             changes[key] = (root.source[: last.node.span[0]].strip(),)
             memory.forget(f"{document.space}:{last.node.path}")
 
-    def hear(self, session: str, sequence: int, *said: str) -> str:
-        """Catch what a person and the assistant say, as a host's hook does; return its key."""
+    def ask(self, session: str, sequence: int, text: str | None = None) -> str:
+        """Catch what a person says, as a host's hook does; return the key of the exchange."""
+        return self._hear(session, sequence, "person", text or self.text(1))
+
+    def answer(self, session: str, sequence: int) -> str:
+        """Catch what the assistant answers; return the key of the exchange."""
+        return self._hear(session, sequence, "assistant", self.text())
+
+    def _hear(self, session: str, sequence: int, kind: str, text: str) -> str:
+        event = admit(
+            host="somewhere",
+            session=session,
+            sequence=str(sequence),
+            kind=kind,
+            text=text,
+            at=time.time(),
+            directory="",
+        )
+        assert event is not None
         key = f"{conversation('somewhere', session)}:{sequence}"
-        before: tuple[str, ...] = ()
-        for kind, text in zip(("person", "assistant"), said, strict=False):
-            event = admit(
-                host="somewhere",
-                session=session,
-                sequence=str(sequence),
-                kind=kind,
-                text=text,
-                at=time.time(),
-                directory="",
-            )
-            assert event is not None
-            before = (*before, text)
-            with self._ledger.step() as changes:
-                changes[key] = before
-                spool.append(str(self.home), event)
+        self._said[key] = (*self._said.get(key, ()), text)
+        with self._ledger.step() as changes:
+            changes[key] = self._said[key]
+            spool.append(str(self.home), event)
         return key
+
+    def rotate(self, memory: Memory) -> None:
+        """Move documents to the tier of their age, which changes nothing of them."""
+        with self._ledger.step("rotate"):
+            memory.rotate()
 
     def pause(self) -> None:
         """Pause capture."""
@@ -139,34 +152,42 @@ def ageing(person: Person) -> None:
     with person.memory() as memory:
         keys = {person.store(memory, age_days=age): age for age in ages}
     with person.memory() as memory:
-        memory.rotate()
+        person.rotate(memory)
         old = [key for key, age in keys.items() if age > 30]
         chance.shuffle(old)
         person.forget(memory, old[0])
         person.store(memory, key=old[1])  # edited where it lies
         for _ in range(3):
             person.store(memory, age_days=chance.choice((0, 50, 400)))
-        memory.rotate()
+        person.rotate(memory)
+        memory.compact()
         person.cut_out(memory, person.store(memory, person.text(2)))
 
 
 def listening(person: Person) -> None:
     """Catch what is said, and store it when it is due, with events that come in between."""
     chance = person.chance
-    person.hear("morning", 1, person.text(1), person.text(2))
-    person.hear("morning", 2, person.text(1), person.text(1))
+    for sequence in (1, 2):
+        person.ask("morning", sequence)
+        person.answer("morning", sequence)
     person.set_up(chance.randint(2, 9))
     with person.memory() as memory:
         memory.take_in()
-        person.hear("evening", 1, person.text(1))
-        person.hear("morning", 3, person.text(1), person.text(3))
+        person.ask("evening", 1)
+        person.ask("morning", 3)
         memory.take_in()
+        person.answer("morning", 3)
+        memory.take_in(everything=chance.random() < 0.5)
     person.pause()
-    person.hear("evening", 2, person.text(1), person.text(1))
+    person.answer("evening", 1)
     person.set_up(chance.randint(10, 20))
     with person.memory() as memory:
+        person.ask("evening", 2)
+        heard = person.answer("evening", 2)
         memory.take_in(everything=True)
-        person.hear("night", 1, person.text(1), person.text(1))
+        person.forget(memory, heard)
+        person.ask("night", 1)
+        person.answer("night", 1)
 
 
 def tending(person: Person) -> None:

@@ -90,7 +90,12 @@ class Rename:
     """The new name, then the old one, which is gone."""
 
 
-Change = Write | Truncate | Sync | SyncFolder | Entry | Rename
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a careless program leaves out, or a lying disk: nothing happens."""
+
+
+Change = Write | Truncate | Sync | SyncFolder | Entry | Rename | LeftOut
 """One line of the log."""
 
 

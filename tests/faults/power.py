@@ -6,29 +6,28 @@ left out it is what a careless program, or a lying disk, would have written.
 
 from __future__ import annotations
 
+import logging
 import random
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.faults.careless import CONTROLS, Recording
 from tests.faults.days import DAYS, Day, Person
-from tests.faults.disk import KINDS, Change, Disk, Kind, put
-from tests.faults.promised import Fault, Ledger, judge, mirror_faults
+from tests.faults.disk import KINDS, Disk, Kind, put
+from tests.faults.promised import Fault, Ledger, judge, looked_through
 from tests.faults.recorder import recording
 from tests.faults.report import Figure, Torture
 
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A day, as it was written to the disk."""
-
-    log: Sequence[Change]
-    """Every change, the first first."""
-    ledger: Ledger
-    """What was promised when."""
+CUTS = 50
+"""Cuts per recorded day: after that, another day of the same kind shows more."""
+CONTROL_CUTS = 40
+"""Cuts per control."""
+THROUGH = 8
+"""Every how manieth cut is looked through, which takes as long as all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +51,91 @@ def record(day: Day, folder: Path, seed: int) -> Recording:
 
 
 def cut(
-    recorded: Recording, cuts: int, folder: Path, seed: int, kinds: Sequence[Kind] = KINDS
+    recorded: Recording, folder: Path, cuts: int, seed: int, kinds: Sequence[Kind] = KINDS
 ) -> Iterator[Verdict]:
-    """Cut the power at so many moments of a day, and judge what is left each time."""
+    """Cut the power so many times somewhere in a day, and judge what is left each time.
+
+    Args:
+        recorded: the day.
+        folder: where what is left is put; what was in it is removed.
+        cuts: how often, shared out among the kinds of disk.
+        seed: what decides when, and what is left.
+        kinds: of disks.
+    """
     chance = random.Random(seed)
     for number, kind in enumerate(kinds):
         share = len(range(number, cuts, len(kinds)))
         moments = sorted(chance.randint(1, len(recorded.log)) for _ in range(share))
         disk, played = Disk(kind), 0
-        for moment in moments:
+        for turn, moment in enumerate(moments):
             for change in recorded.log[played:moment]:
                 disk.play(change)
             played = moment
             _lay_out(disk, folder, chance)
-            found = judge(folder / "home", recorded.ledger.allowed(moment), chance)
-            yield Verdict(moment, kind, tuple(found))
+            faults = judge(folder / "home", recorded.ledger.allowed(moment), chance)
+            if not faults and turn % THROUGH == 0:
+                faults = list(looked_through(folder / "home"))
+            yield Verdict(moment, kind, tuple(faults))
 
 
 def _lay_out(disk: Disk, folder: Path, chance: random.Random) -> None:
-    """Put what a cut leaves into a folder, in place of what the last one left."""
-    for each in folder.iterdir() if folder.is_dir() else ():
-        shutil.rmtree(each)
-    folder.mkdir(exist_ok=True)
+    """Put what a cut leaves into a folder, in place of what the last one left.
+
+    The index of a write-ahead log is never synced: it may be gone, or hold anything.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     put(disk.cut(chance), folder)
+    for database in (folder / "home").glob("*.db"):
+        if chance.random() < 0.25:
+            database.with_name(f"{database.name}-shm").write_bytes(chance.randbytes(32_768))
+
+
+def counted(verdicts: Iterable[Verdict]) -> Counter[str]:
+    """Count the cuts that show a kind of fault, and under `cuts` all of them."""
+    found: Counter[str] = Counter()
+    for verdict in verdicts:
+        found["cuts"] += 1
+        found["bad"] += bool(verdict.faults)
+        found.update({fault.kind for fault in verdict.faults})
+    return found
+
+
+def torture(options: Torture, say: Callable[[str], None]) -> Iterator[Figure]:
+    """Cut the power at so many moments of every kind of day, and of its controls."""
+    logging.getLogger("ringwood").addHandler(logging.NullHandler())
+    until = time.monotonic() + options.minutes * 60
+    for number, (name, day) in enumerate(DAYS.items()):
+        share = len(range(number, options.points, len(DAYS)))
+        found: Counter[str] = Counter()
+        seed = options.seed
+        end = time.monotonic() + (until - time.monotonic()) / (len(DAYS) - number) * 0.8
+        while found["cuts"] < share and (time.monotonic() < end or not found):
+            recorded = record(day, _empty(options.folder / "day"), seed)
+            cuts = min(CUTS, share - found["cuts"])
+            for verdict in cut(recorded, options.folder / "left", cuts, seed):
+                found += counted([verdict])
+                for fault in verdict.faults:
+                    say(f"{name}, seed {seed}, {verdict.kind}, {verdict.moment}: {fault}")
+            seed += 1
+        say(f"{name}: {found['cuts']} cuts in {seed - options.seed} days")
+        controls = {
+            control: counted(cut(change(recorded), options.folder / "left", CONTROL_CUTS, seed))
+            for control, change in CONTROLS[name].items()
+        }
+        yield Figure(
+            f"power cut while {name}",
+            found["cuts"],
+            ", ".join(f"{found[kind]} {kind}" for kind in _KINDS),
+            "; ".join(f"{each}: {n['bad']} of {n['cuts']} bad" for each, n in controls.items()),
+            holds=not found["bad"] and all(each["bad"] for each in controls.values()),
+        )
+
+
+_KINDS = ("lost", "twice", "torn", "back", "corrupt", "mirror")
+
+
+def _empty(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder

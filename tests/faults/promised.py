@@ -22,7 +22,7 @@ from ringwood.capture import spool
 from ringwood.capture.consent import is_paused_everywhere
 from ringwood.errors import AddressError, RingwoodError
 from ringwood.memory import Memory
-from ringwood.types import TIERS, Document
+from ringwood.types import Document
 
 PAUSED = "capture is paused"
 SETTING = "budget.max_nodes"
@@ -42,6 +42,8 @@ class Step:
     """When it returned."""
     changes: Mapping[str, Value]
     """What stands under which key afterwards."""
+    what: str = ""
+    """Its name, where somebody asks for it."""
 
 
 @dataclass(slots=True)
@@ -53,12 +55,12 @@ class Ledger:
     steps: list[Step] = field(default_factory=list)
 
     @contextmanager
-    def step(self) -> Iterator[dict[str, Value]]:
+    def step(self, what: str = "") -> Iterator[dict[str, Value]]:
         """Note a call, made inside, that changes what is put into the dictionary."""
         begun = self.clock()
         changes: dict[str, Value] = {}
         yield changes
-        self.steps.append(Step(begun, self.clock(), changes))
+        self.steps.append(Step(begun, self.clock(), changes, what))
 
     def allowed(self, moment: int) -> dict[str, set[Value]]:
         """Say what may stand under each key at a moment."""
@@ -116,13 +118,16 @@ def _judged(
         yield from _goes_on(memory)
 
 
-def mirror_faults(home: Path) -> Iterator[Fault]:
-    """Say what is wrong with the mirror once a home had time to bring it up to date."""
+def looked_through(home: Path) -> Iterator[Fault]:
+    """Say what is wrong with words, vectors and mirror once a home had time to catch up."""
     root = home / homes.MIRROR_FOLDER
     with Memory.open(home, embedder="hashing", wait_s=60.0) as memory:
         memory.store("Something to write wakes whoever writes the mirror.", source="waker")
         memory.wait()
         owed = {memory.read(f"{each.space}:{each.path}").source for each in _documents(memory)}
+        for finding in memory.verify().findings:
+            if finding.level != "untidy":
+                yield Fault("corrupt", f"{finding.what}, {finding.where}: {finding.says}")
     held = []
     for file in root.rglob("*"):
         if file.is_file():
@@ -178,9 +183,10 @@ def _answers(memory: Memory, document: Document, texts: Mapping[int, str]) -> It
 def _placed(memory: Memory, documents: list[Document]) -> Iterator[Fault]:
     """Have what a fault interrupted finished: then each document lies in one file."""
     memory.rotate()
-    held = memory.stats().totals.tiers
-    if sum(held[tier].documents for tier in TIERS) != len(documents):
-        counts = {tier: held[tier].documents for tier in TIERS}
+    told = memory.stats()
+    yield from (Fault("lost", f"the {tier} tier") for tier in told.missing_tiers)
+    counts = {tier: held["documents"] for tier, held in told.tiers.items()}
+    if sum(counts.values()) != len(documents):
         yield Fault("twice", f"{len(documents)} documents lie as {counts}")
     if {each.id for each in _documents(memory)} != {each.id for each in documents}:
         yield Fault("lost", "in a rotation afterwards")
@@ -197,7 +203,10 @@ def _goes_on(memory: Memory) -> Iterator[Fault]:
 
 def _damage(home: Path) -> Iterator[Fault]:
     for file in home.glob("*.db"):
-        with closing(apsw.Connection(str(file))) as connection:
-            verdict = connection.pragma("quick_check")
-            if verdict != "ok":
-                yield Fault("corrupt", f"{file.name}: {verdict}")
+        try:
+            with closing(apsw.Connection(str(file))) as connection:
+                verdict = connection.pragma("quick_check")
+        except apsw.Error as error:
+            verdict = str(error)
+        if verdict != "ok":
+            yield Fault("corrupt", f"{file.name}: {verdict}")
