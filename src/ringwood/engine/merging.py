@@ -38,6 +38,8 @@ class Merge:
     """Edges of other documents, in any tier, that touch the one that goes."""
     passed_on: Sequence[OwnedEdge]
     """What is put in the place of its edges; each lies with the survivor."""
+    texts: Mapping[int, str]
+    """Digests of the texts, by document, of all that an edge here leads to."""
     key: str
     """What the two have in common: under it they are kept apart once this was undone."""
     hash: str
@@ -118,8 +120,10 @@ class Gone:
     """Its nodes in reading order."""
     leads_to: Mapping[int, int]
     """The survivor's node for each of them."""
-    touching: tuple[OwnedEdge, ...]
-    """Edges of other documents that led to it."""
+    edges: tuple[OwnedEdge, ...]
+    """Edges that touched it, its own and those of other documents."""
+    texts: Mapping[int, str]
+    """Digests of the texts of then, by document, of all that these led to."""
     tiers: tuple[Tier, Tier]
     """Where it and the survivor lay."""
     mirrored: str | None
@@ -138,6 +142,8 @@ class Links:
     """Edges that are removed or measured anew, as they were."""
     added: tuple[Edge, ...]
     """Edges that were not there. Of their weights none is kept."""
+    texts: Mapping[int, str]
+    """Digests of the texts of then, by document, of all that `before` joins."""
 
 
 class MergeReader(Protocol):
@@ -199,7 +205,7 @@ class MergeWriter(Protocol):
     def unmerge(self, step: int, terms: Mapping[int, Sequence[str]]) -> bool:
         """Put a merged document back, and take from the survivor what it had of it.
 
-        What changed since stays changed. Edges of other documents are not put back here.
+        What changed since stays changed. Edges are not put back here.
 
         Args:
             step: the merge.

@@ -105,14 +105,19 @@ def find_document(
 ) -> Document:
     """Find a document by its id, or by its source key in a space.
 
+    One that a dream merged leads to the document that stands for it.
+
     Raises:
         AddressError: when there is none.
     """
     found = None
     if source is not None:
+        merged = reader.merged(space, source=source)
         found = reader.document_by_source(space, source)
+        found = found or (None if merged is None else reader.document(merged.survivor))
     elif identity is not None and _ID.fullmatch(identity):
-        found = reader.document(int(identity))
+        survivor = reader.survivor_of(int(identity))
+        found = reader.document(int(identity) if survivor is None else survivor)
     if found is None:
         wanted = f"id {identity}" if source is None else f"source {source}"
         raise AddressError(f"No document has the {wanted}.", mend="ringwood recent")

@@ -27,6 +27,9 @@ def prepare(reader: Reader, draft: Draft, intake: Intake) -> Ingested | Prepared
     old = _stored_before(reader, draft, digest)
     if old is not None and _is_there(draft, old, digest):
         return Ingested(old.id, "existing", redacted, repaired, digest)
+    twin = _merged_into(reader, draft, digest) if old is None else None
+    if twin is not None:
+        return Ingested(twin.id, "existing", redacted, repaired, twin.sha256)
     prepared = parse(reader, draft, text, old, intake)
     if prepared is None:
         return Ingested(None, "forgotten", redacted, repaired)
@@ -162,6 +165,22 @@ def _stored_before(reader: Reader, draft: Draft, digest: str) -> Document | None
     if draft.source is not None:
         return under_key
     return reader.document_by_hash(draft.space, digest)
+
+
+def _merged_into(reader: Reader, draft: Draft, digest: str) -> Document | None:
+    """Find the document that stands for one of this very text.
+
+    Not where its own text is another one since: then what was merged is there no more.
+    """
+    if draft.replaces is not None:
+        return None
+    merged = reader.merged(draft.space, source=draft.source, sha256=digest)
+    if merged is None or merged.sha256 != digest:
+        return None
+    survivor = reader.document(merged.survivor)
+    if survivor is None or survivor.sha256 != merged.survivor_sha256:
+        return None
+    return survivor
 
 
 def holds(reader: Reader, prepared: Ingested | Prepared) -> bool:

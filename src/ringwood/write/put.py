@@ -66,6 +66,8 @@ def put(
     access = {node.id: node.access for node in prepared.old_nodes}
     writes = node_writes(parsed.nodes, ids, paths, document.id, access)
     writer.put_document(document, prepared.text, writes)
+    if document.source is not None:
+        writer.release(document.space, document.source)
     if intake.again:
         writer.lift_tombstones(draft.space, prepared.forgotten)
     return prepared.outcome(document.id)

@@ -112,7 +112,8 @@ def relink(engine: Engine, space: str, folders: Sequence[str]) -> Linked:
     with engine.reading() as reader:
         notes = _notes(reader, space)
         ours = [note for note in notes if note.source.startswith(tuple(folders))]
-        wanted, unresolved = _wanted(reader, ours, _Targets(reader, notes))
+        targets = _Targets(reader, [*notes, *_merged(reader, space)])
+        wanted, unresolved = _wanted(reader, ours, targets)
         ids = reader.node_ids(note.document for note in ours)
         mine = set(ids)
         there = {edge for edge in reader.edges(ids, LINK) if edge.source in mine}
@@ -152,6 +153,12 @@ def _notes(reader: Reader, space: str) -> list[_Note]:
         aliases = known.get("aliases") or known.get("alias") or ""
         notes.append(_Note(document, source, tuple(aliases.split(", ") if aliases else ())))
     return notes
+
+
+def _merged(reader: Reader, space: str) -> list[_Note]:
+    """List the files whose document went into another one: links to them lead there."""
+    merged = sorted(reader.merged_sources(space).items())
+    return [_Note(document, source, ()) for source, document in merged if source.startswith("/")]
 
 
 class _Targets:

@@ -59,6 +59,8 @@ class HeldMerge:
     """The same with the other merged in."""
     passed_on: list[tuple[int, int, str]]
     """Edges that the survivor got."""
+    texts: list[tuple[int, str]]
+    """Document and digest of its text, of all that edges here lead to."""
     merged: list[int]
     """Documents that had gone into the one that went."""
     key: str
@@ -86,6 +88,7 @@ def unpack_merge(packed: bytes) -> HeldMerge:
     """Read a merge back."""
     fields = json.loads(zlib.decompress(packed), object_hook=_bytes)
     fields["leads_to"] = [(one, other) for one, other in fields["leads_to"]]
+    fields["texts"] = [(document, digest) for document, digest in fields["texts"]]
     fields["passed_on"] = [tuple(each) for each in fields["passed_on"]]
     for name in ("document", "card_before", "card_after", "tiers"):
         fields[name] = tuple(fields[name])
@@ -104,7 +107,11 @@ def gone_of(held: HeldMerge, space: str) -> Gone:
         text=text,
         nodes=tuple(nodes),
         leads_to=dict(held.leads_to),
-        touching=tuple(OwnedEdge(Edge(*row[:4]), row[4]) for row in held.touching),
+        edges=(
+            *(OwnedEdge(Edge(*row), identity) for row in held.edges),
+            *(OwnedEdge(Edge(*row[:4]), row[4]) for row in held.touching),
+        ),
+        texts=dict(held.texts),
         tiers=held.tiers,
         mirrored=held.document[MIRRORED],
     )
@@ -119,8 +126,7 @@ def pack_links(links: Links, means: Iterable[Row]) -> bytes:
         "means": [tuple(row) for row in means],
         "kinds": [each.edge.kind for each in links.before],
         "weights": [each.edge.weight for each in links.before],
-        "before": len(before),
-        "added": len(links.added),
+        "texts": sorted(links.texts.items()),
     }
     # Of ascending numbers the differences are small, and small numbers pack well.
     added = sorted(_ends(edge) for edge in links.added)
@@ -144,7 +150,7 @@ def unpack_links(packed: bytes) -> HeldLinks:
         )
     ]
     added = tuple(Edge(source, target, "similar", 0.0) for source, target, _ in rows[len(before) :])
-    links = Links(head["embedder"], head["mark"], tuple(before), added)
+    links = Links(head["embedder"], head["mark"], tuple(before), added, dict(head["texts"]))
     return HeldLinks(links, [tuple(row) for row in head["means"]])
 
 

@@ -181,6 +181,7 @@ class MergeWriting:
             card_before=before,
             card_after=after,
             passed_on=[(e.edge.source, e.edge.target, e.edge.kind) for e in merge.passed_on],
+            texts=sorted(merge.texts.items()),
             merged=[row[0] for row in self._hot.execute(_INTO, (going,))],
             key=merge.key,
             tiers=merge.tiers,
@@ -246,7 +247,6 @@ class MergeWriting:
                 for identity, _, node, script, digest, row in held.vectors
             ],
         )
-        self._hot.executemany(_ADD_EDGE, [(*row, going) for row in held.edges])
         self._hot.executemany(
             _ADD_ALIAS,
             [(held.space, path, node, going, until) for path, node, until in held.aliases],
