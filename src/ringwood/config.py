@@ -34,6 +34,7 @@ from ringwood.recall.priors import PriorOptions
 from ringwood.recall.spread import SpreadOptions
 from ringwood.upkeep.dream import DreamOptions
 from ringwood.upkeep.reindex import ReindexOptions
+from ringwood.upkeep.schedule import UpkeepOptions
 from ringwood.write.link import LinkOptions
 from ringwood.write.mirror import MirrorOptions
 from ringwood.write.notes import NoteOptions
@@ -83,6 +84,8 @@ class Config:
     """Ages and places of the tiers."""
     dream: DreamOptions = field(default_factory=DreamOptions)
     """How far a dream goes unasked."""
+    upkeep: UpkeepOptions = field(default_factory=UpkeepOptions)
+    """What is done by the clock."""
     reindex: ReindexOptions = field(default_factory=ReindexOptions)
     """How gently a home is filled anew."""
     candidates: CandidateOptions = field(default_factory=CandidateOptions)
@@ -358,9 +361,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "embed.connect_timeout_s": (0.1, inf),
     "embed.timeout_s": (1, inf),
     "embed.batch": (1, inf),
-    "worker.retry_s": (1, inf),
     "worker.lease_s": (0.05, inf),
-    "worker.give_up_after": (1, inf),
     "candidates.top_k": (1, inf),
     "spread.expansion_damping": (0, 1),
     "priors.recency_days": (0.01, inf),

@@ -11,6 +11,7 @@
     │   └── StorageError      the disk or the database refused
     │       ├── BusyError     another process holds the database: call again later
     │       ├── FullError     the disk has too little room: free some
+    │       ├── ReadOnlyError the home may only be read: make it writable, or only recall
     │       └── DamagedError  a database file is broken: salvage it
     └── EmbedderError         no vectors for now: words go on, vectors follow
 
@@ -97,6 +98,12 @@ class FullError(StorageError):
     """The disk has too little room for what was asked."""
 
     code = "disk_full"
+
+
+class ReadOnlyError(StorageError):
+    """The home may be read by whoever asks, and not written."""
+
+    code = "read_only"
 
 
 class DamagedError(StorageError):

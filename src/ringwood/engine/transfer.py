@@ -121,6 +121,9 @@ class FileCopy:
 class Transfer(Protocol):
     """The part of an engine that takes a home as a whole."""
 
+    writable: bool
+    """Whether this process may write the home; else every writing raises `ReadOnlyError`."""
+
     def dumping(self, *, settings: Sequence[str], vectors: bool) -> AbstractContextManager[Dump]:
         """Read a home out in one snapshot, while others write.
 

@@ -17,7 +17,14 @@ import apsw
 
 from ringwood import home as homes
 from ringwood.engine.sqlite.schema import migrate, version_of
-from ringwood.errors import BusyError, DamagedError, HomeError, NoHomeError, StorageError
+from ringwood.errors import (
+    BusyError,
+    DamagedError,
+    HomeError,
+    NoHomeError,
+    ReadOnlyError,
+    StorageError,
+)
 from ringwood.types import Tier
 
 BUSY_TIMEOUT_S = 30.0
@@ -48,6 +55,31 @@ def identity_of(path: Path) -> Identity:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def is_writable(path: Path) -> bool:
+    """Say whether this process may write a file, and make others beside it, as SQLite must."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+
+
+def log_bytes(path: Path) -> int:
+    """Count what stands in the write-ahead log of a file; 0 when there is none."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size
+    except OSError:
+        return 0
+
+
+def name_for_reading(path: Path) -> str:
+    """Name a file to SQLite in the way in which it can be read.
+
+    Beside a file that logs ahead, SQLite makes two others to read it at all. Where it may not, an
+    empty log means that the file holds everything, and it can be read as one that never changes.
+    With something in the log, the two have to be there and readable.
+    """
+    if is_writable(path):
+        return str(path)
+    return f"{path.absolute().as_uri()}?{'mode=ro' if log_bytes(path) else 'immutable=1'}"
 
 
 def create_database(path: Path) -> None:
@@ -89,6 +121,16 @@ def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection
     return connection
 
 
+def connect_for_reading(path: Path) -> apsw.Connection:
+    """Open an existing file to read only, whether or not it may be written."""
+    if is_writable(path):
+        return connect(path)
+    connection = apsw.Connection(name_for_reading(path), flags=_OPEN)
+    connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
+    connection.execute(_UNTRUSTING).fetchall()
+    return connection
+
+
 def inspect(path: Path) -> int:
     """Read the schema version of a file, 0 for an empty one, and leave every byte as it is.
 
@@ -96,7 +138,7 @@ def inspect(path: Path) -> int:
         SchemaError: when a newer Ringwood wrote it.
         StorageError: when another program did.
     """
-    with closing(apsw.Connection(str(path), flags=_OPEN)) as connection:
+    with closing(apsw.Connection(name_for_reading(path), flags=_OPEN)) as connection:
         # Closing would otherwise move what a newer Ringwood left in its log into the file.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
@@ -112,7 +154,7 @@ def upgrade(path: Path, version: int) -> None:
 def attach(connection: apsw.Connection, tier: Tier, path: Path | None) -> None:
     """Attach a colder tier; None attaches an empty stand-in, so that every query stays as it is."""
     if path is not None:
-        connection.execute(ATTACH[tier], (str(path),))
+        connection.execute(ATTACH[tier], (name_for_reading(path),))
         return
     name = f"file:/ringwood-{next(_stand_ins)}?vfs=memdb"
     with closing(apsw.Connection(name, flags=_OPEN | apsw.SQLITE_OPEN_CREATE)) as stand_in:
@@ -147,6 +189,8 @@ def translated(what: Path) -> Iterator[None]:
 
 def meaning_of(error: apsw.Error, what: Path) -> HomeError:
     """Say what an error of SQLite means for the file or home `what`."""
+    if isinstance(error, apsw.ReadOnlyError):
+        return read_only(what)
     for kind, message, mend in _MEANINGS:
         if isinstance(error, kind):
             return StorageError(f"{message}: {what} ({error})", mend=mend)
@@ -165,7 +209,6 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
 _SALVAGE = "`ringwood salvage` makes it again from what is readable and from the mirror"
 _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
     (apsw.FullError, "the disk is full", "free some space and call again; nothing was lost"),
-    (apsw.ReadOnlyError, "the directory is read-only", "make it writable for its owner"),
     (apsw.CantOpenError, "the database cannot be opened", "check that it exists and is yours"),
     (apsw.IOError, "the disk failed", "check the disk, then call again; nothing was changed"),
     (apsw.ConstraintError, "two things claim one place", "call again with --debug, and report it"),
@@ -180,6 +223,14 @@ def is_damage(error: apsw.Error) -> bool:
 def remaining(deadline: float) -> float:
     """Seconds until a monotonic deadline, never negative."""
     return max(0.0, deadline - time.monotonic())
+
+
+def read_only(what: Path) -> ReadOnlyError:
+    """Say that whoever asks may read, and not write."""
+    return ReadOnlyError(
+        f"{what} can only be read by this user: nothing was written",
+        mend="make it writable for its owner, or choose another with --home",
+    )
 
 
 def no_home(directory: Path) -> NoHomeError:

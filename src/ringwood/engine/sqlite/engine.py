@@ -14,47 +14,13 @@ import apsw
 
 from ringwood.engine.compaction import Footprint, LargeLog
 from ringwood.engine.placement import Misplaced, Move, TierDates
-from ringwood.engine.sqlite import compaction, files, moves
-from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, no_home, remaining, transaction
-from ringwood.engine.sqlite.gate import gate_for
+from ringwood.engine.sqlite import compaction, moves
+from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, remaining, transaction
 from ringwood.engine.sqlite.rows import moment_of
 from ringwood.engine.sqlite.transferring import Transferring
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
-
-
-def open_engine(
-    home_dir: Path, *, warm_path: Path | None = None, cold_path: Path | None = None, create: bool
-) -> SqliteEngine:
-    """Open the memory of a home, bringing older files up to date.
-
-    Args:
-        home_dir: Where the hot tier lies.
-        warm_path: File of the warm tier; None: beside the hot one.
-        cold_path: File of the cold tier; None: beside the hot one.
-        create: Make what is not there yet.
-
-    Raises:
-        NoHomeError: when nothing was stored here yet and `create` is False.
-        SchemaError: when a newer Ringwood wrote any of the files. None of them was changed.
-        BusyError: when another process holds the home for too long.
-        StorageError: when the disk refuses, or the hot tier is damaged.
-    """
-    paths = tier_paths(home_dir, warm_path=warm_path, cold_path=cold_path)
-    if not files.exists(paths["hot"]):
-        if not create:
-            raise no_home(home_dir)
-        files.make_directory(home_dir)
-    gate = gate_for(home_dir / "write.lock")
-    attached = files.open_current(paths)
-    if attached is None:
-        gate.acquire(BUSY_TIMEOUT_S)
-        try:
-            files.make_current(paths, create=create)
-        finally:
-            gate.release()
-    return SqliteEngine(paths, gate, attached)
 
 
 def tier_paths(

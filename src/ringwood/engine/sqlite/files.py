@@ -15,10 +15,12 @@ from ringwood.engine.sqlite.connection import (
     Identity,
     attach,
     connect,
+    connect_for_reading,
     create_database,
     identity_of,
     inspect,
     is_damage,
+    log_bytes,
     meaning_of,
     no_home,
     transaction,
@@ -27,7 +29,7 @@ from ringwood.engine.sqlite.connection import (
 )
 from ringwood.engine.sqlite.rows import Row
 from ringwood.engine.sqlite.schema import MIGRATIONS, VIEWS, version_of
-from ringwood.errors import HomeError, StorageError
+from ringwood.errors import DamagedError, HomeError, ReadOnlyError, StorageError
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
@@ -123,6 +125,32 @@ def open_current(paths: Mapping[Tier, Path]) -> Attached | None:
         return None
 
 
+def open_read_only(paths: Mapping[Tier, Path]) -> Attached:
+    """Open the files of a home that may not be written. Writes nothing, and waits for nobody.
+
+    Raises:
+        StorageError: when they cannot be read as they are; the message says why.
+    """
+    hot = paths["hot"]
+    try:
+        version = _versions_of(paths).get("hot")
+        if not version or _is_old(version):
+            raise ReadOnlyError(
+                f"An older Ringwood wrote {hot}, and this user may not bring it up to date",
+                mend="run any command once as the home's owner, for example `ringwood stats`",
+            )
+        with translated(hot.parent):
+            return attach_all(paths, identities_of(paths))
+    except StorageError as error:
+        if not log_bytes(hot) or isinstance(error, DamagedError):
+            raise
+        raise ReadOnlyError(
+            f"{hot} cannot be read by this user: what was written last is in the log beside it, and"
+            " not in the file yet",
+            mend="run any command once as the home's owner, for example `ringwood stats`",
+        ) from error
+
+
 def make_current(paths: Mapping[Tier, Path], *, create: bool) -> None:
     """Make what has never been made and bring the rest up to date. The gate is held.
 
@@ -211,7 +239,7 @@ def identities_of(paths: Mapping[Tier, Path]) -> tuple[Identity, ...]:
 
 def attach_all(paths: Mapping[Tier, Path], identities: tuple[Identity, ...]) -> Attached:
     """Open hot for reading and attach the colder tiers, but those whose identity is None."""
-    connection = connect(paths["hot"])
+    connection = connect_for_reading(paths["hot"])
     try:
         if version_of(connection, paths["hot"]) != len(MIGRATIONS):
             raise missing("hot", paths["hot"])

@@ -37,6 +37,8 @@ _QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF")
 class Transferring(Connected):
     """Dumps, fills and copies."""
 
+    writable = True
+
     @contextmanager
     def _snapshot(self) -> Iterator[Attached]:
         """Hold a snapshot over all tiers, and say which of them are missing."""
@@ -130,7 +132,7 @@ class Transferring(Connected):
         """Make copied tiers and a mirror that was copied after them agree; see `Transfer`."""
         with self._connected() as connection:
             now = {row[0]: row for row in connection.execute(_MIRRORED)}
-        known = set()
+        known: set[str | None] = set()
         for tier in reversed(TIERS):
             path = folder / FILES[tier]
             if not files.exists(path):
