@@ -23,6 +23,7 @@ from ringwood.embed.options import EmbedOptions
 from ringwood.embed.remote.address import PORTS, base_url
 from ringwood.engine.base import TierOptions
 from ringwood.errors import ConfigError, StorageError
+from ringwood.mounts import HomeOptions
 from ringwood.parse.tree import ParseOptions
 from ringwood.recall.budget import Budget
 from ringwood.recall.candidates import CandidateOptions
@@ -66,6 +67,8 @@ class ServeOptions:
 class Config:
     """The options of every stage. Each field is a section of the file."""
 
+    home: HomeOptions = field(default_factory=HomeOptions)
+    """Where a home may lie."""
     parse: ParseOptions = field(default_factory=ParseOptions)
     """Text to tree."""
     notes: NoteOptions = field(default_factory=NoteOptions)

@@ -8,6 +8,7 @@
     ├── HomeError             the environment is wrong: mend it, then call again
     │   ├── NoHomeError       there is no home here yet
     │   ├── SchemaError       the home was written by a newer Ringwood
+    │   ├── NetworkError      the home lies on a network file system: use a local disk
     │   └── StorageError      the disk or the database refused
     │       ├── BusyError     another process holds the database: call again later
     │       ├── FullError     the disk has too little room: free some
@@ -80,6 +81,12 @@ class SchemaError(HomeError):
     """The home was written by a newer Ringwood."""
 
     code = "newer_schema"
+
+
+class NetworkError(HomeError):
+    """The home lies on a network file system, where its files can be damaged."""
+
+    code = "network_home"
 
 
 class StorageError(HomeError):

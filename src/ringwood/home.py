@@ -18,7 +18,7 @@ import json
 import os
 import sys
 
-from ringwood.errors import HomeError, NoHomeError, StorageError
+from ringwood.errors import HomeError, NoHomeError, ReadOnlyError, StorageError
 
 HOT_FILE = "memory.db"
 CONFIG_FILE = "config.toml"
@@ -133,9 +133,9 @@ def create_home(home: str) -> None:
         if mode & 0o077:
             os.chmod(home, mode & 0o700)
     except OSError as error:
-        raise StorageError(
-            f"The home {home} is not ours to protect: {error.strerror}.",
-            mend="choose another place with --home DIR or RINGWOOD_HOME",
+        raise ReadOnlyError(
+            f"The home {home} can only be read by this user: {error.strerror}.",
+            mend="make it writable for its owner, or choose another with --home",
         ) from error
 
 

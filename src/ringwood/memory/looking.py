@@ -9,6 +9,7 @@ from ringwood.capture import spool
 from ringwood.capture.consent import is_paused_everywhere
 from ringwood.engine.base import Reader, Totals
 from ringwood.memory.base import Opened, instant
+from ringwood.mounts import network_type
 from ringwood.names import GLOBAL
 from ringwood.recall import browse
 from ringwood.recall.brief import outline
@@ -106,7 +107,7 @@ class Looking(Opened):
         choice = self._opened.choice()
         with self._opened.engine().reading() as reader:
             totals = reader.totals(choice.remembered.identity or None)
-            notes = (*choice.notes, *self._coming(reader), *self._opened.troubles)
+            notes = (*choice.notes, *self._coming(reader), *self._opened.troubles, *self._places())
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
         return Stats(
@@ -121,6 +122,17 @@ class Looking(Opened):
             spooled=len(spool.waiting(self.home)),
             set_aside=tuple(spool.set_aside(self.home)),
             paused=is_paused_everywhere(self.home),
+        )
+
+    def _places(self) -> tuple[str, ...]:
+        """Say what lies on a network file system."""
+        tiers = self.config.tiers
+        places = {"home": self.home, "warm tier": tiers.warm_path, "cold tier": tiers.cold_path}
+        kinds = {name: network_type(place) for name, place in places.items() if place}
+        return tuple(
+            f"The {name} lies on a network file system ({kind}): safe for one machine only."
+            for name, kind in kinds.items()
+            if kind is not None
         )
 
     def _coming(self, reader: Reader) -> tuple[str, ...]:
