@@ -42,7 +42,7 @@ def test_setting_a_value_keeps_what_a_person_wrote_around_it(tmp_path: Path) -> 
         ("budget.max_nodes", "2.5"),
         ("spread.expansion_damping", "5"),
         ("candidates.top_k", "0"),
-        ("worker.retry_s", "0"),
+        ("worker.lease_s", "0"),
         ("link.threshold", "nan"),
         ("parse.max_leaf_chars", "0"),
         ("mirror.enabled", "perhaps"),

@@ -254,6 +254,7 @@ class OpenHome:
             self._worker.wake()
 
     def _before_work(self) -> None:
+                    retry_s=self._config.upkeep.retry_s,
         """Write down uses, and clear what a rotation that died left behind."""
         self.write_uses()
         engine = self.engine()

@@ -81,7 +81,7 @@ def test_what_is_stored_while_a_server_is_down_has_vectors_later(  # 37
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    for key, value in (("worker.retry_s", "1"), ("embed.pause_s", "0.1")):
+    for key, value in (("upkeep.retry_s", "1"), ("embed.pause_s", "0.1")):
         config.set_value(str(home), key, value)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving(dim=96) as place:

@@ -34,7 +34,7 @@ def opened(tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> Cal
     """Opens one home again and again, as one process after another does."""
     home = tmp_path / "home"
     home.mkdir()
-    for key, value in (("worker.retry_s", "1"), ("embed.pause_s", "0.1")):
+    for key, value in (("upkeep.retry_s", "1"), ("embed.pause_s", "0.1")):
         config.set_value(str(home), key, value)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{place.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -315,5 +315,5 @@ def test_the_log_for_debugging_holds_no_header_of_an_answer(tmp_path: Path) -> N
             text=True,
             check=True,
         )
-    assert "ringwood.write.worker" in done.stderr
+    assert "ringwood.write.catch_up" in done.stderr
     assert KEY not in done.stderr + done.stdout

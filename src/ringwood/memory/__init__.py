@@ -5,15 +5,16 @@ from __future__ import annotations
 from ringwood.memory.asking import Asking
 from ringwood.memory.checking import Checking
 from ringwood.memory.copying import Copying
+from ringwood.memory.dreaming import Dreaming
 from ringwood.memory.keeping import Keeping
 from ringwood.memory.looking import Looking, Stats
 from ringwood.memory.reindexing import Reindexing
-from ringwood.memory.tending import Tending
+from ringwood.memory.scheduling import Scheduling
 
 __all__ = ["Memory", "Stats"]
 
 
-class Memory(Keeping, Asking, Looking, Tending, Reindexing, Checking, Copying):
+class Memory(Keeping, Asking, Looking, Scheduling, Dreaming, Reindexing, Checking, Copying):
     """A person's memory in one home. Safe from several threads; a context manager.
 
     Opening costs nothing and makes nothing: storing makes the home, reading one that is not there

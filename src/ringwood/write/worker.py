@@ -7,40 +7,38 @@ a process ends is taken up by whoever opens the home next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from threading import Condition, Thread
 from time import monotonic
 
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine
-from ringwood.errors import EmbedderError, RingwoodError
+from ringwood.errors import RingwoodError, StorageError
 from ringwood.lease import Lease
-from ringwood.types import Document
-from ringwood.write import mirror
-from ringwood.write.embedding import embed_document
+from ringwood.write.catch_up import CatchUp, Stopped
 from ringwood.write.link import LinkOptions
-from ringwood.write.means import refresh_means
 from ringwood.write.mirror import MirrorOptions
+from ringwood.write.retry import RETRY_S, Piece
+from ringwood.write.troubles import note_trouble, settle
 
 _log = logging.getLogger(__name__)
 
+WORKER = Piece("worker")
+"""What is noted of the worker itself, beside what it does for single documents."""
+
 _TICK_S = 0.1
 """How often who waits is told, and the shortest pause between two rounds, seconds."""
-_LOOK_AHEAD = 64
-"""Waiting documents that are listed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """How the worker goes about it."""
 
-    retry_s: float = 120.0
-    """Pause before failed documents are tried again, seconds."""
     lease_s: float = 0.5
     """Pause before asking again for a lease that another process holds, seconds."""
-    give_up_after: int = 3
-    """Documents that fail in a row before the embedder is taken to be down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,8 @@ class Task:
     engine: Engine
     """The home's database."""
     meaning: Callable[[], Meaning | None]
-    """How meanings are compared, asked for in every round; None: words are all, only the mirror
-    follows. It may raise `EmbedderError`, and is then asked again after the pause."""
+    """How meanings are compared, asked for before every document; None: words are all, only the
+    mirror follows. It may raise `EmbedderError`, and is then asked again after the pause."""
     mirror_root: str
     """Folder of the mirror."""
     link: LinkOptions = field(default_factory=LinkOptions)
@@ -60,12 +58,10 @@ class Task:
     """Whether there is a mirror."""
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     """Pauses."""
+    retry_s: float = RETRY_S
+    """First pause before what failed is tried again, seconds; 0: it is not, unasked."""
     before: Callable[[], None] = lambda: None
     """What else is waiting to be written: done first, and without the lease."""
-
-
-class _StoppedError(Exception):
-    """Raised between two batches when the worker is to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +142,7 @@ class Worker:
         while self._sleep(last):
             try:
                 last = self._catch_up()
-            except _StoppedError:
+            except Stopped:
                 return
             except RingwoodError as error:
                 if self._stopping:  # whatever it needs is being closed
@@ -170,98 +166,44 @@ class Worker:
 
     def _catch_up(self) -> _Round:
         """Do all that is waiting."""
-        self._task.before()
+        task = self._task
+        task.before()
         if not self._lease.try_acquire():
-            return _Round(tried=False, again_s=self._task.worker.lease_s)
+            return _Round(tried=False, again_s=task.worker.lease_s)
         try:
-            self._mirror_all()
-            well = self._embed_all()
+            catch_up = CatchUp(
+                engine=task.engine,
+                meaning=task.meaning,
+                mirror_root=task.mirror_root,
+                link=task.link,
+                mirror=task.mirror,
+                retry_s=task.retry_s,
+                on_batch=self._count,
+            )
+            troubles = catch_up.run()
+            now = datetime.now(UTC)
+            due_at = catch_up.next_at(now)
         finally:
             self._lease.release()
-        if not well:
-            return _Round(again_s=self._task.worker.retry_s)
-        self._errors.clear()
-        return _Round()
-
-    def _mirror_all(self) -> None:
-        """Write the files that are to come: before the embedding, which may take hours."""
-        while self._task.mirror.enabled and mirror.refresh(
-            self._task.engine, self._task.mirror_root, limit=100
-        ):
-            self._check_stop()
-
-    def _embed_all(self) -> bool:
-        """Embed what is pending, then what failed before; False when something failed again."""
-        try:
-            if self._task.meaning() is None:
-                return True
-        except EmbedderError as error:
-            self._put_off(error)
-            return False
-        failed: set[int] = set()
-        in_a_row = 0
-        for document in self._pending(failed):
-            self._check_stop()
-            meaning = self._task.meaning()  # the home may have gone over to another embedder
-            if meaning is None:
-                break
-            if self._embed(meaning, document):
-                in_a_row = 0
-                continue
-            failed.add(document.id)
-            in_a_row += 1
-            if in_a_row >= self._task.worker.give_up_after:
-                break
-        return not failed
-
-    def _pending(self, but: set[int]) -> Iterator[Document]:
-        """Yield documents that wait for vectors, but those named, until there are none."""
-        while True:
-            with self._task.engine.reading() as reader:
-                waiting = reader.pending(_LOOK_AHEAD + len(but))
-            waiting = tuple(each for each in waiting if each.id not in but)
-            if not waiting:
-                return
-            yield from waiting
-            self._mirror_all()  # of what was stored meanwhile
-
-    def _embed(self, meaning: Meaning, document: Document) -> bool:
-        """Embed one document; False, and marked as failed, when the embedder could not."""
-        try:
-            embed_document(self._task.engine, meaning, document, self._task.link, self._count)
-        except EmbedderError as error:
-            self._fail([document], error)
-            return False
-        refresh_means(self._task.engine, meaning, document.space)
-        return True
-
-    def _put_off(self, error: EmbedderError) -> None:
-        """Say of what is waiting why there is no embedder: as much as would have been tried."""
-        with self._task.engine.reading() as reader:
-            waiting = reader.pending(self._task.worker.give_up_after)
-        self._fail(waiting, error)
-
-    def _fail(self, documents: Sequence[Document], error: EmbedderError) -> None:
-        """Mark documents as failed, with the reason; they are tried again after the pause."""
-        self._check_stop()
-        self._note(error.message)
-        for document in documents:
-            with self._task.engine.writing(document.tier) as writer:
-                writer.set_state(document.id, "failed", error.message)
+        if troubles or due_at is None:  # else what failed before waits for its time
+            self._errors = list(troubles)
+        settle(task.engine, WORKER)
+        if due_at is None:
+            return _Round()
+        # What is overdue waits for something else than time: a folder, a server.
+        again_s = (due_at - now).total_seconds()
+        return _Round(again_s=again_s if again_s > 0 else task.retry_s)
 
     def _count(self, done: int) -> None:
         self._done += done
-        self._check_stop()
-
-    def _check_stop(self) -> None:
         if self._stopping:
-            raise _StoppedError
+            raise Stopped
 
     def _failed(self, message: str) -> _Round:
-        self._note(message)
-        return _Round(again_s=self._task.worker.retry_s)
-
-    def _note(self, message: str) -> None:
         _log.warning("after a store: %s", message)
         if message not in self._errors:
             self._errors.append(message)
+        pause_s = self._task.retry_s or RETRY_S
+        with suppress(StorageError):  # then the log and this process are all that know
+            note_trouble(self._task.engine, WORKER, message, pause_s)
+        return _Round(again_s=pause_s)
