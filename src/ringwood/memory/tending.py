@@ -11,7 +11,6 @@ from ringwood.errors import StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.compact import Compacted, compact
-from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
 from ringwood.upkeep.lease import holding
 from ringwood.upkeep.moved_links import link_moved
 from ringwood.upkeep.rotate import ROTATION, Rotated, Work, rotate
@@ -62,34 +61,6 @@ class Tending(Opened):
             given_back=compacted.before - compacted.after,
             notes=(*done.notes, *compacted.notes),
         )
-
-    def dream(
-        self,
-        *,
-        dry_run: bool = False,
-        everything: bool = False,
-        wait_s: float | None = None,
-        on_nodes: Progress = lambda space, done, total: None,
-    ) -> Dreamed:
-        """Compare all with all in every space: similar edges and duplicates. Safe to cut short.
-
-        Args:
-            dry_run: write nothing, only say what would change.
-            everything: compare spaces too that are too large to do so unasked.
-            wait_s: how long to wait first for vectors that are to come; None: `wait_s`.
-            on_nodes: told the space, and how many of how many nodes are compared.
-
-        Raises:
-            NoHomeError: when there is no home yet.
-            StorageError: when the disk refuses; spaces that were done before stay done.
-        """
-        engine, choice = self._opened.engine(), self._opened.choice()
-        if not dry_run:
-            self._opened.wake()
-            self.wait(wait_s)
-        plan = Plan(choice.meaning, self.config.link, self.config.dream, everything, dry_run)
-        done = dream(engine, plan, on_nodes)
-        return replace(done, notes=(*choice.notes, *done.notes))
 
     def compact(
         self,

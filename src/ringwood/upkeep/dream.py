@@ -1,39 +1,76 @@
-"""Dream: compare all with all, space by space, and report what says the same twice.
+"""Dream: space by space, merge what says the same, and compare all that is left with all.
 
-Storing compares a new node with a bounded number of others; dreaming finds the neighbours that this
-missed. It writes nothing that it would not write again: a second run changes nothing.
+    find twins -> merge them one by one -> means anew -> compare all with all -> write what changed
+
+Storing compares a new node with a bounded number of others; dreaming finds what this missed. What
+it does is noted before or with the doing, so that a run can be undone: see `undo`. A second run
+changes nothing.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from ringwood.embed.meaning import Meaning
-from ringwood.engine.base import Engine
-from ringwood.types import Document, address_of
-from ringwood.upkeep.relink import compare, count_edges, read_outline, read_space, write
+from ringwood.engine.base import Engine, Reader, ScriptMean
+from ringwood.types import address_of
+from ringwood.upkeep.duplicates import Twin, find_twins, node_map
+from ringwood.upkeep.merge import finish, merge
+from ringwood.upkeep.relink import (
+    Outline,
+    Relinking,
+    Space,
+    compare,
+    count_edges,
+    links_of,
+    mark_key,
+    mark_of,
+    read_outline,
+    read_space,
+    with_merged,
+    write,
+)
 from ringwood.write.link import LinkOptions
-from ringwood.write.means import meaning_of, refresh_means
-from ringwood.write.tombstones import text_hash
+from ringwood.write.means import meaning_of, means_among, same_means
 
 SHOWN = 20
-"""Groups of duplicates that a report names."""
+"""Merges that a report names."""
+_FINISHED = 50
+"""Merges after which mirror files and links in colder tiers are seen to."""
 
 
 @dataclass(frozen=True, slots=True)
 class DreamOptions:
-    """How far a dream goes unasked."""
+    """How far a dream goes unasked, and how much of it can be taken back."""
 
     ask_above: int = 100_000
     """Nodes of one space that are compared unasked: twice as many take four times as long."""
+    keep_runs: int = 10
+    """Runs that can be undone. They hold the texts that were merged away."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """One merge, as people are told of it."""
+
+    merged: str
+    """Address of the document that went; it leads to the other one."""
+    into: str
+    """Address of the document that stays."""
+    reason: str
+    """Why they are one, and why this one stays, in a few words."""
+    similarity: float | None
+    """Calibrated, 0..1; None for an exact copy, and by words alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dreamed:
     """What a dream came to, read back."""
 
+    run: int | None = None
+    """The run's number, under which it can be undone; None when nothing was changed."""
     nodes: int = 0
     """Nodes that were compared."""
     edges_before: int = 0
@@ -45,21 +82,26 @@ class Dreamed:
     removed: int = 0
     """Edges between nodes of one script that are no longer among the nearest."""
     compared: tuple[str, ...] = ()
-    """Spaces that were compared."""
+    """Spaces that were gone through."""
     unchanged: tuple[str, ...] = ()
-    """Spaces left as they are: nothing in them changed since they were last compared."""
+    """Spaces left as they are: nothing in them changed since the last time."""
     too_large: tuple[str, ...] = ()
     """Spaces of more nodes than are compared unasked."""
-    duplicates: int = 0
-    """Documents that say what an older one of their space says, letter case and spaces aside."""
-    groups: tuple[tuple[str, ...], ...] = ()
-    """Their addresses, the oldest first; the first twenty groups. Nothing is merged."""
+    merged: int = 0
+    """Documents that went into others."""
+    merges: tuple[MergeReport, ...] = ()
+    """The first twenty of them."""
     waiting: int = 0
-    """Documents without vectors yet: not compared."""
+    """Documents without vectors yet: neither merged nor compared."""
     notes: tuple[str, ...] = ()
     """What kept it from doing all, in sentences."""
     dry_run: bool = False
     """Whether nothing was written."""
+
+    @classmethod
+    def elsewhere(cls) -> Dreamed:
+        """Say that another process is at it."""
+        return cls(notes=("Another process is dreaming in this home: nothing was done here.",))
 
     def __add__(self, space: Dreamed) -> Dreamed:
         return replace(
@@ -72,8 +114,8 @@ class Dreamed:
             compared=self.compared + space.compared,
             unchanged=self.unchanged + space.unchanged,
             too_large=self.too_large + space.too_large,
-            duplicates=self.duplicates + space.duplicates,
-            groups=(self.groups + space.groups)[:SHOWN],
+            merged=self.merged + space.merged,
+            merges=(self.merges + space.merges)[:SHOWN],
         )
 
 
@@ -91,37 +133,69 @@ class Plan:
     """Whether it was asked to compare large spaces too."""
     dry_run: bool = False
     """Only say what would change."""
+    mirror_root: str | None = None
+    """Folder of the mirror, from which what is merged away is removed; None: there is none."""
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """The time. UTC."""
 
 
 Progress = Callable[[str, int, int], None]
 """Told the space, and how many of how many nodes are compared. May raise to stop."""
 
 
+class _Journal:
+    """The run's entry in the journal; made when there is something to write into it."""
+
+    def __init__(self, engine: Engine, plan: Plan) -> None:
+        self._engine = engine
+        self._plan = plan
+        self._run: int | None = None
+
+    @property
+    def run(self) -> int:
+        if self._run is None:
+            with self._engine.writing() as writer:
+                self._run = writer.begin_dream(self._plan.now)
+        return self._run
+
+    def end(self) -> int | None:
+        """Close the entry; return its number, or None where nothing was changed."""
+        if self._run is None:
+            return None
+        keep = max(1, self._plan.options.keep_runs)
+        with self._engine.writing() as writer:
+            writer.finish_dream(self._run, datetime.now(UTC), keep=keep)
+        with self._engine.reading() as reader:
+            return self._run if any(run.id == self._run for run in reader.runs()) else None
+
+
 def dream(
     engine: Engine, plan: Plan, on_nodes: Progress = lambda space, done, total: None
 ) -> Dreamed:
-    """Rebuild the similar edges of every space, and find duplicates.
+    """Merge the duplicates of every space and rebuild its similar edges.
 
-    Each space is written when it is compared and remembered as done: a dream that is cut short
-    goes on where it was. Edges between two scripts stay as storing made them.
+    A dream that is cut short goes on where it was: what is merged is merged, and a space that is
+    done bears a mark. Edges between two scripts stay as storing made them. Nobody else may dream
+    in this home meanwhile; others may store, and what they change is left out.
 
     Raises:
         BusyError: when the write lock was not had in time.
-        StorageError: when the disk refuses. Either way the spaces before are done.
+        StorageError: when the disk refuses. Either way what was done before is done.
     """
+    if not plan.dry_run:
+        finish(engine, plan.mirror_root)
     with engine.reading() as reader:
         totals = reader.totals()
     waiting = sum(count for state, count in totals.states.items() if state != "ready")
     report = Dreamed(waiting=waiting, dry_run=plan.dry_run)
+    journal = _Journal(engine, plan)
     for space in sorted(totals.spaces):
-        report += _duplicates(engine, space)
-        if plan.meaning is not None:
 
-            def on_done(done: int, total: int, space: str = space) -> None:
-                on_nodes(space, done, total)
+        def on_done(done: int, total: int, space: str = space) -> None:
+            on_nodes(space, done, total)
 
-            report += _relink(engine, plan, plan.meaning, space, on_done)
-    return replace(report, notes=tuple(_notes(plan, report)))
+        report += _go_through(engine, plan, journal, space, on_done)
+    return replace(report, run=journal.end(), notes=tuple(_notes(plan, report)))
 
 
 def _notes(plan: Plan, report: Dreamed) -> Iterator[str]:
@@ -136,60 +210,132 @@ def _notes(plan: Plan, report: Dreamed) -> Iterator[str]:
         )
 
 
-# -- duplicates ------------------------------------------------------------------------------------
-
-
-def _duplicates(engine: Engine, space: str) -> Dreamed:
-    """Report the duplicates of one space alone."""
-    same: dict[str, list[Document]] = defaultdict(list)
-    with engine.reading() as reader:
-        for card in sorted(reader.roots(space), key=lambda each: each.id):
-            same[text_hash(reader.text_of(card.id), None)].append(card)
-    groups = [group for group in same.values() if len(group) > 1]
-    return Dreamed(
-        duplicates=sum(len(group) - 1 for group in groups),
-        groups=tuple(tuple(address_of(space, each.path) for each in group) for group in groups),
-    )
-
-
-# -- similar edges ---------------------------------------------------------------------------------
-
-
-def _relink(
+def _go_through(
     engine: Engine,
     plan: Plan,
-    meaning: Meaning,
+    journal: _Journal,
     name: str,
     on_nodes: Callable[[int, int], None],
 ) -> Dreamed:
-    """Compare the nodes of one space and write what changes; report on it alone."""
-    if not plan.dry_run:
-        refresh_means(engine, meaning, name, force=True)
+    """Merge and compare in one space; report on it alone."""
     with engine.reading() as reader:
-        meaning = meaning_of(reader, meaning, name)
+        meaning = None if plan.meaning is None else meaning_of(reader, plan.meaning, name)
         outline = read_outline(reader, name, meaning, plan.link)
         too_large = len(outline.nodes) > plan.options.ask_above and not plan.everything
+        edges = count_edges(reader, outline) if meaning is not None else 0
         if outline.done or too_large:
-            edges = count_edges(reader, outline)
             return Dreamed(
                 edges_before=edges,
                 edges_after=edges,
                 unchanged=(name,) if outline.done else (),
                 too_large=() if outline.done else (name,),
             )
-        space = read_space(reader, outline, meaning)
+        twins = find_twins(reader, outline.cards.values(), meaning, reader.apart(name))
+    if not plan.dry_run:
+        twins = _merge_all(engine, plan, journal, twins)
+    report = Dreamed(
+        edges_before=edges,
+        compared=(name,),
+        merged=len(twins),
+        merges=tuple(_told(name, twin) for twin in twins[:SHOWN]),
+    )
+    if plan.meaning is None:
+        _mark(engine, plan, outline, twins)
+        return report
+    return report + _relink(engine, plan, journal, plan.meaning, outline, twins, on_nodes)
+
+
+def _told(space: str, twin: Twin) -> MergeReport:
+    why = "says exactly the same" if twin.exact else "says the same"
+    older = twin.survivor.id < twin.document.id
+    return MergeReport(
+        merged=address_of(space, twin.document.path),
+        into=address_of(space, twin.survivor.path),
+        reason=f"{why}; the {'older' if older else 'more important'} one stays",
+        similarity=None if twin.similarity is None else round(twin.similarity, 3),
+    )
+
+
+def _merge_all(
+    engine: Engine, plan: Plan, journal: _Journal, twins: Sequence[Twin]
+) -> tuple[Twin, ...]:
+    """Merge twins one by one; return those that were."""
+    merged: list[Twin] = []
+    for number, twin in enumerate(twins, start=1):
+        if merge(engine, journal.run, twin, plan.now):
+            merged.append(twin)
+        if number % _FINISHED == 0:
+            finish(engine, plan.mirror_root)
+    if twins:
+        finish(engine, plan.mirror_root)
+    return tuple(merged)
+
+
+def _mark(engine: Engine, plan: Plan, outline: Outline, twins: Sequence[Twin]) -> None:
+    """Note that a space was gone through as it is, where there is nothing to compare."""
+    if plan.dry_run:
+        return
+    gone = {twin.document.id for twin in twins}
+    cards = [card for card in outline.cards.values() if card.id not in gone]
+    with engine.writing() as writer:
+        writer.set_meta(mark_key(outline.name), mark_of(cards, None, plan.link))
+
+
+def _relink(  # noqa: PLR0913 - all of it decides
+    engine: Engine,
+    plan: Plan,
+    journal: _Journal,
+    meaning: Meaning,
+    before: Outline,
+    twins: Sequence[Twin],
+    on_nodes: Callable[[int, int], None],
+) -> Dreamed:
+    """Compare the nodes of one space and write what changes; report on it alone."""
+    name = before.name
+    gone = frozenset(twin.document.id for twin in twins)
+    with engine.reading() as reader:
+        space = read_space(reader, read_outline(reader, name, meaning, plan.link), meaning)
+        if plan.dry_run:
+            space = with_merged(space, [_leading(reader, twin) for twin in twins])
+        kept = reader.means(meaning.identity, name)
+        means = means_among(meaning, space.rows, space.scripts, space.documents)
+        own = meaning.on(
+            {script: each.mean for script, each in means.items()},
+            {script: each.background for script, each in means.items()},
+        )
+        outline = read_outline(reader, name, own, plan.link, gone if plan.dry_run else frozenset())
+    space = replace(space, outline=outline)
     nodes = len(space.nodes)
-    change = compare(space, meaning, plan.link, lambda done: on_nodes(done, nodes))
+    change = compare(space, own, plan.link, lambda done: on_nodes(done, nodes))
     after = change.count
     if not plan.dry_run:
+        _note(engine, journal, space, meaning, change, None if same_means(kept, means) else means)
         write(engine, space, meaning.identity, change)
         with engine.reading() as reader:
             after = count_edges(reader, outline)
-    return Dreamed(
-        nodes=nodes,
-        edges_before=space.count,
-        edges_after=after,
-        added=len(change.new),
-        removed=len(change.old),
-        compared=(name,),
-    )
+    return Dreamed(nodes=nodes, edges_after=after, added=len(change.new), removed=len(change.old))
+
+
+def _leading(reader: Reader, twin: Twin) -> tuple[dict[int, int], set[int]]:
+    """Say where the nodes of a twin would lead, and which the survivor's are."""
+    staying = reader.nodes_of(twin.survivor.id)
+    return node_map(reader.nodes_of(twin.document.id), staying), {node.id for node in staying}
+
+
+def _note(
+    engine: Engine,
+    journal: _Journal,
+    space: Space,
+    meaning: Meaning,
+    change: Relinking,
+    means: dict[str, ScriptMean] | None,
+) -> None:
+    """Note what is about to change, and put new means in the same transaction."""
+    if not (change.new or change.old) and means is None:
+        return
+    run, name = journal.run, space.outline.name
+    with engine.writing() as writer, engine.reading() as reader:
+        writer.note_links(run, name, links_of(reader, space, meaning.identity, change))
+        if means is not None:
+            writer.drop_means(space=name, embedder=meaning.identity)
+            writer.put_means(meaning.identity, name, means)

@@ -1,4 +1,4 @@
-"""Rebuild the similar edges of one space: read it, compare all with all, write what changed.
+"""Rebuild the similar edges of one space: read it, compare all with all, note and write changes.
 
 Storing links a new node to the best of a bounded number of others; this finds the best of all. Only
 nodes of one script are compared; edges between two scripts stay as storing made them.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -19,7 +19,9 @@ import numpy.typing as npt
 from ringwood.embed.base import FloatRows
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, Reader
+from ringwood.engine.merging import Links
 from ringwood.types import SIMILAR, TIERS, Document, Edge, Tier
+from ringwood.upkeep.merge import pass_on
 from ringwood.upkeep.pairs import IntVector, nearest_pairs
 from ringwood.write.link import LinkOptions
 
@@ -27,6 +29,8 @@ TOLERANCE = 1e-4
 """Difference of similarity that is not worth a write."""
 _READ = 4096
 """Rows read at a time."""
+_RULES = 1
+"""Version of the rules by which documents are merged: under other ones all are looked at again."""
 _WRITTEN = 2000
 """Edges written or deleted in one transaction."""
 
@@ -67,13 +71,13 @@ class Space:
     """Unit length."""
     edges: Mapping[Ends, Edge]
     """Similar edges between nodes of one script."""
-    others: int
+    others: Mapping[Ends, Edge]
     """Similar edges that are none of those: they stay."""
 
     @property
     def count(self) -> int:
         """Count its similar edges."""
-        return len(self.edges) + self.others
+        return len(self.edges) + len(self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +92,30 @@ class Relinking:
     """Similar edges afterwards."""
 
 
-def read_outline(reader: Reader, name: str, meaning: Meaning, link: LinkOptions) -> Outline:
-    """Read which documents a space holds, and whether they were compared as they are."""
-    cards = {card.id: card for card in reader.roots(name)}
-    mark = _mark(cards.values(), meaning, link)
+def read_outline(
+    reader: Reader,
+    name: str,
+    meaning: Meaning | None,
+    link: LinkOptions,
+    without: Set[int] = frozenset(),
+) -> Outline:
+    """Read which documents a space holds, and whether they were compared as they are.
+
+    Args:
+        reader: a snapshot.
+        name: the space's.
+        meaning: how similarity is measured; None: by words alone.
+        link: how many edges, and how strong.
+        without: documents that are taken for gone.
+    """
+    cards = {card.id: card for card in reader.roots(name) if card.id not in without}
+    mark = mark_of(cards.values(), meaning, link)
     return Outline(
         name=name,
         cards=cards,
         nodes=tuple(sorted(reader.node_ids(cards))),
         mark=mark,
-        done=reader.meta(_key(name)) == mark,
+        done=reader.meta(mark_key(name)) == mark,
     )
 
 
@@ -107,19 +125,13 @@ def read_space(reader: Reader, outline: Outline, meaning: Meaning) -> Space:
     documents: list[int] = []
     scripts: list[str] = []
     rows: list[FloatRows] = [np.empty((0, meaning.embedder.dim), np.float32)]
-    for some in _by(_READ, outline.nodes):
+    for some in in_batches(_READ, outline.nodes):
         found = sorted(reader.vectors(meaning.identity, some).items())
         nodes += [node for node, _ in found]
         documents += [each.document for _, each in found]
         scripts += [each.script for _, each in found]
         rows += [each.row[None, :] for _, each in found]
-    script_of = dict(zip(nodes, scripts, strict=True))
-    edges = _similar(reader, outline.nodes)
-    ours = {
-        (one, other): edge
-        for (one, other), edge in edges.items()
-        if one in script_of and script_of[one] == script_of.get(other)
-    }
+    ours, others = _parted(_similar(reader, outline.nodes), dict(zip(nodes, scripts, strict=True)))
     return Space(
         outline=outline,
         nodes=np.array(nodes, np.int64),
@@ -127,8 +139,61 @@ def read_space(reader: Reader, outline: Outline, meaning: Meaning) -> Space:
         scripts=np.array(scripts, np.str_),
         rows=np.concatenate(rows),
         edges=ours,
-        others=len(edges) - len(ours),
+        others=others,
     )
+
+
+def with_merged(space: Space, merges: Sequence[tuple[Mapping[int, int], Set[int]]]) -> Space:
+    """Return a space as it would be read after merges, whose documents are not in its outline.
+
+    Args:
+        space: as it was read before them.
+        merges: for each the survivor's node for every node that goes, and the survivor's nodes.
+    """
+    edges = {**space.edges, **space.others}
+    at: dict[int, set[Ends]] = defaultdict(set)
+    for ends in edges:
+        at[ends[0]].add(ends)
+        at[ends[1]].add(ends)
+    gone: set[int] = set()
+    for leads_to, ours in merges:
+        gone |= leads_to.keys()
+        touching = [edges[ends] for ends in sorted({e for node in leads_to for e in at[node]})]
+        taken = {(*ends, SIMILAR) for node in ours for ends in at[node]}
+        for edge in pass_on(touching, leads_to, ours, taken):
+            ends = edge.source, edge.target
+            edges[ends] = edge
+            at[ends[0]].add(ends)
+            at[ends[1]].add(ends)
+        for edge in touching:
+            ends = edge.source, edge.target
+            del edges[ends]
+            at[ends[0]].discard(ends)
+            at[ends[1]].discard(ends)
+    stays = ~np.isin(space.nodes, sorted(gone))
+    nodes, scripts = space.nodes[stays], space.scripts[stays]
+    ours_now, others = _parted(edges, dict(zip(nodes.tolist(), scripts.tolist(), strict=True)))
+    return replace(
+        space,
+        nodes=nodes,
+        documents=space.documents[stays],
+        scripts=scripts,
+        rows=space.rows[stays],
+        edges=ours_now,
+        others=others,
+    )
+
+
+def _parted(
+    edges: Mapping[Ends, Edge], script_of: Mapping[int, str]
+) -> tuple[dict[Ends, Edge], dict[Ends, Edge]]:
+    """Part edges between nodes of one script from the others."""
+    ours = {
+        (one, other): edge
+        for (one, other), edge in edges.items()
+        if one in script_of and script_of[one] == script_of.get(other)
+    }
+    return ours, {ends: edge for ends, edge in edges.items() if ends not in ours}
 
 
 def count_edges(reader: Reader, outline: Outline) -> int:
@@ -169,7 +234,7 @@ def compare(
     return Relinking(
         new=tuple(e for ends, e in wanted.items() if _is_news(e, space.edges.get(ends))),
         old=tuple(e for ends, e in space.edges.items() if ends not in wanted),
-        count=len(wanted) + space.others,
+        count=len(wanted) + len(space.others),
     )
 
 
@@ -186,7 +251,7 @@ def write(engine: Engine, space: Space, identity: str, change: Relinking) -> Non
         owned[space.outline.cards[owner].tier].append((owner, edge))
     whole = True
     for tier, edges in owned.items():
-        for some in _by(_WRITTEN, edges):
+        for some in in_batches(_WRITTEN, edges):
             whole = _put(engine, tier, space, identity, some, document_of) and whole
     with engine.reading() as reader:
         missing = reader.missing_tiers
@@ -194,12 +259,33 @@ def write(engine: Engine, space: Space, identity: str, change: Relinking) -> Non
         # One that was measured anew may have lain with its other document.
         elsewhere = [e for other, edges in owned.items() if other != tier for _, e in edges]
         known = [e for e in elsewhere if (e.source, e.target) in space.edges]
-        for gone in _by(_WRITTEN, [*change.old, *known] if tier not in missing else []):
+        for gone in in_batches(_WRITTEN, [*change.old, *known] if tier not in missing else []):
             with engine.writing(tier) as writer:
                 writer.drop_edges(gone)
     if whole:
         with engine.writing() as writer:
-            writer.set_meta(_key(space.outline.name), space.outline.mark)
+            writer.set_meta(mark_key(space.outline.name), space.outline.mark)
+
+
+def links_of(reader: Reader, space: Space, identity: str, change: Relinking) -> Links:
+    """Say for the journal what a change of edges takes away and adds."""
+    changed = [e for e in change.new if (e.source, e.target) in space.edges]
+    touched = {(e.source, e.target) for e in (*changed, *change.old)}
+    ends = sorted({end for each in touched for end in each})
+    before = [
+        each
+        for some in in_batches(_READ, ends)
+        for each in reader.owned_edges(some)
+        if (each.edge.source, each.edge.target) in touched and each.edge.kind == SIMILAR
+    ]
+    document_of = dict(zip(space.nodes.tolist(), space.documents.tolist(), strict=True))
+    return Links(
+        embedder=identity,
+        mark=reader.meta(mark_key(space.outline.name)) or "",
+        before=tuple(dict.fromkeys(before)),
+        added=tuple(e for e in change.new if (e.source, e.target) not in touched),
+        texts={i: space.outline.cards[i].sha256 for i in {document_of[end] for end in ends}},
+    )
 
 
 def _put(
@@ -231,26 +317,29 @@ def _put(
 def _similar(reader: Reader, nodes: Sequence[int]) -> dict[Ends, Edge]:
     return {
         (edge.source, edge.target): edge
-        for some in _by(_READ, nodes)
+        for some in in_batches(_READ, nodes)
         for edge in reader.edges(some)
         if edge.kind == SIMILAR
     }
 
 
-def _mark(cards: Iterable[Document], meaning: Meaning, link: LinkOptions) -> str:
-    measure = (
+def mark_of(cards: Iterable[Document], meaning: Meaning | None, link: LinkOptions) -> str:
+    """Name all that merges and edges of a space follow from: equal marks mean equal outcomes."""
+    measure = meaning and (
         meaning.identity,
         meaning.means.version,
         meaning.anchors,
         sorted(meaning.own_anchors.items()),
     )
-    digest = hashlib.sha256(repr((measure, link.max_edges, link.threshold)).encode())
+    digest = hashlib.sha256(repr((_RULES, measure, link.max_edges, link.threshold)).encode())
     for card in sorted(cards, key=lambda each: each.id):
-        digest.update(f"\0{card.id} {card.sha256} {card.state}".encode())
+        told = (card.id, card.sha256, card.state, card.path, card.title, card.actor)
+        digest.update(f"\0{told}".encode())
     return digest.hexdigest()
 
 
-def _key(space: str) -> str:
+def mark_key(space: str) -> str:
+    """Name the setting under which a space bears its mark."""
     return f"dreamed.{space}"
 
 
@@ -258,7 +347,7 @@ def _is_news(edge: Edge, known: Edge | None) -> bool:
     return known is None or abs(known.weight - edge.weight) > TOLERANCE
 
 
-def _by(size: int, items: Iterable[Item]) -> Iterator[list[Item]]:
+def in_batches(size: int, items: Iterable[Item]) -> Iterator[list[Item]]:
     """Cut items into lists of at most `size`."""
     rest = iter(items)
     while some := list(islice(rest, size)):

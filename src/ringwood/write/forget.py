@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from ringwood.engine.base import Engine, Writer
+from ringwood.engine.base import Engine, Reader, Writer
 from ringwood.names import LAST_FORGET
 from ringwood.types import TIERS, Document, Node, address_of
 from ringwood.write import mirror
@@ -71,13 +71,17 @@ class Erasure:
 def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgotten:
     """Remove whole documents and leave tombstones for their source keys and texts."""
     total = Forgotten()
-    for document in documents:
+    waiting = list(documents)
+    while waiting:
+        document = waiting.pop(0)
         with erasure.engine.reading() as reader:
             if reader.document(document.id) is None:
+                waiting[:0] = _survivor_of(reader, document)
                 continue  # somebody else was quicker
             nodes, vectors, edges = reader.counts(reader.node_ids([document.id]), erasure.embedder)
             text = reader.text_of(document.id)
             file = reader.mirrored_path(document.id)
+            merged = reader.merged_into(document.id)
         total += Forgotten(
             documents=1,
             nodes=nodes,
@@ -89,13 +93,24 @@ def forget_documents(erasure: Erasure, documents: Sequence[Document]) -> Forgott
         if erasure.dry_run:
             continue
         hashes = [text_hash(text, document.source)]
-        if document.source is not None:
-            hashes.append(source_hash(document.source))
-        _remove(erasure, document, file, hashes)
+        sources = [document.source, *(each.source for each in merged)]
+        hashes += [each.hash for each in merged]
+        hashes += [source_hash(source) for source in sources if source is not None]
+        waiting[:0] = _remove(erasure, document, file, hashes)
     if documents and not erasure.dry_run:
         _drop_means(erasure.engine, {document.space for document in documents})
         erasure.engine.erase_traces()
     return total
+
+
+def _survivor_of(reader: Reader, document: Document) -> list[Document]:
+    """Give the document that one went into meanwhile: what is forgotten is to be forgotten there.
+
+    Its text is the same, so that forgetting the one means the other.
+    """
+    survivor = reader.survivor_of(document.id)
+    found = None if survivor is None else reader.document(survivor)
+    return [] if found is None else [found]
 
 
 def _drop_means(engine: Engine, spaces: Set[str]) -> None:
@@ -141,17 +156,47 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         return report
     hashes = [text_hash(text[each.span[0] : each.span[1]], document.source) for each in subtree]
     _remove_file(erasure, document, file)
-    with erasure.engine.writing() as writer:
-        writer.add_tombstones(document.space, hashes, erasure.intake.now)
-        writer.purge_log([document.id])
+    with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
+        merged = [each.document for each in reader.merged_into(document.id)]
+        steps, theirs = _merged_parts(reader, [document.id, *merged], {e.id for e in subtree})
+        writer.add_tombstones(document.space, [*hashes, *theirs], erasure.intake.now)
+        writer.purge_log([document.id, *merged])
+        # What went into this document holds the words, too: its merge cannot be undone any more.
+        writer.drop_steps(steps)
     _drop_colder(erasure.engine, document.id)
     rewrite(erasure.engine, document.id, erasure.intake)
-    with erasure.engine.writing() as writer:
+    with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
+        cut = reader.document(document.id)
+        if cut is not None:
+            writer.follow(document.id, cut.sha256)
         _purge_late(writer, document.id)
     if file is not None:
         mirror.refresh_document(erasure.engine, erasure.mirror_root, document.id)
     erasure.engine.erase_traces()
     return report
+
+
+def _merged_parts(
+    reader: Reader, documents: Sequence[int], subtree: Set[int]
+) -> tuple[list[int], list[str]]:
+    """Find what the journal holds of documents that went into one, and of a part of it.
+
+    Returns:
+        The entries, and hashes of the nodes whose addresses lead into the part, as tombstones hold
+        them: these may be worded a little differently.
+    """
+    steps = [step.id for step in reader.steps_of(documents)]
+    gone = [reader.gone(step) for step in steps]
+    leads_to = {node: to for each in gone for node, to in each.leads_to.items()}
+    hashes = []
+    for each in gone:
+        for node in each.nodes:
+            end = node.id
+            while end in leads_to:  # through documents that went into another one in their turn
+                end = leads_to[end]
+            if end in subtree:
+                hashes.append(text_hash(each.text[slice(*node.span)], each.source))
+    return steps, hashes
 
 
 def _within(node: Node, above: Node) -> bool:
@@ -162,15 +207,24 @@ def _within(node: Node, above: Node) -> bool:
     )
 
 
-def _remove(erasure: Erasure, document: Document, file: str | None, hashes: Sequence[str]) -> None:
+def _remove(
+    erasure: Erasure, document: Document, file: str | None, hashes: Sequence[str]
+) -> list[Document]:
+    """Remove a document from every place; return the one that it went into meanwhile, if it did."""
     _remove_file(erasure, document, file)
     with erasure.engine.writing() as writer:
         if hashes:
             writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
     _delete_copies(erasure.engine, document.id)
+    with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
+        survivor = _survivor_of(reader, document)
+        merged = [each.document for each in reader.merged_into(document.id)]
+        writer.purge_log(merged)
+        writer.forget_merged([document.id, *merged])
     # Once more: a file may have been written between its removal and the document's.
     mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
+    return survivor
 
 
 def _remove_file(erasure: Erasure, document: Document, file: str | None) -> None:

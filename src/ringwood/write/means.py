@@ -77,6 +77,44 @@ def refresh_means(engine: Engine, meaning: Meaning, space: str, *, force: bool =
     return bool(gone or new)
 
 
+def means_among(
+    meaning: Meaning,
+    rows: FloatRows,
+    scripts: npt.NDArray[np.str_],
+    documents: npt.NDArray[np.int64],
+) -> dict[str, ScriptMean]:
+    """Take the means of a space from all of its rows at once, as one that compares them all has.
+
+    Args:
+        meaning: whose vectors, and the means and background that a space begins with.
+        rows: unit length, float32[n, d], ascending by node.
+        scripts: of their texts.
+        documents: whose they are, int64[n].
+
+    Returns:
+        By script, those of too few nodes left out; the same for the same rows.
+    """
+    means: dict[str, ScriptMean] = {}
+    for script in sorted(set(scripts.tolist())):
+        places = np.flatnonzero(scripts == script)
+        count = len(places)
+        if count < LEAST:
+            continue
+        total: FloatVector = rows[places].sum(axis=0, dtype=np.float64)
+        mean = _with_prior(meaning, script, (total / count).astype(np.float32), count)
+        if count > SAMPLE:
+            places = np.sort(np.random.default_rng(count).choice(places, SAMPLE, replace=False))
+        centred = centre(rows[places], [script] * len(places), Means("", {script: mean}))
+        measured = background(centred, documents[places], meaning.anchors)
+        means[script] = ScriptMean(count, mean, measured)
+    return means
+
+
+def same_means(one: Mapping[str, ScriptMean], other: Mapping[str, ScriptMean]) -> bool:
+    """Say whether two sets of means are equal to the last bit."""
+    return one.keys() == other.keys() and all(_same(each, other[s]) for s, each in one.items())
+
+
 def _sample(reader: Reader, identity: str, space: str) -> Mapping[str, Sequence[NodeVector]]:
     """Draw nodes of a space by chance, the same each time as long as it holds the same."""
     nodes = np.sort(reader.node_ids([card.id for card in reader.roots(space)]))
@@ -91,6 +129,10 @@ def _sample(reader: Reader, identity: str, space: str) -> Mapping[str, Sequence[
 def _mean(reader: Reader, meaning: Meaning, space: str, script: str, count: int) -> FloatVector:
     """Take the mean of one script, the embedder's own counted in."""
     mean = reader.mean_vector(meaning.identity, space, script)
+    return _with_prior(meaning, script, mean, count)
+
+
+def _with_prior(meaning: Meaning, script: str, mean: FloatVector, count: int) -> FloatVector:
     given = meaning.means.by_script
     prior = given.get(script, given.get(""))
     if prior is None:
