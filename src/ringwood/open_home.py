@@ -35,6 +35,7 @@ from ringwood.upkeep.rotate import ROTATION, finish, is_unfinished
 from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
 from ringwood.write.remembered import remember, remembered, wanted
+from ringwood.write.together import Together
 from ringwood.write.worker import Task, Worker
 
 _log = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ class OpenHome:
         """Have no worker, nothing to write down, and locks that nobody holds."""
         self.sessions = Sessions(self._home)
         """What conversations hold already."""
+        self.together = Together()
+        """Where threads meet that store at once."""
         self._lock = RLock()  # of everything below but the log
         self._log_lock = Lock()  # held while uses are written, and while a text is forgotten
         self._worker: Worker | None = None

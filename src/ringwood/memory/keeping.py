@@ -107,7 +107,9 @@ class Keeping(Opened):
             importance=importance,
             created_at=instant(at),
         )
-        [outcome] = ingest(engine, [draft], self._opened.intake())
+        outcome = self._opened.together.ingest(
+            draft, lambda drafts: ingest(engine, drafts, self._opened.intake())
+        )
         self._opened.wake()
         identity = self._opened.choice().remembered.identity
         with engine.reading() as reader:

@@ -21,6 +21,9 @@ from ringwood.write.prepare import as_it_was, holds, parse, prepare, untitled
 from ringwood.write.put import RotatedError, put
 from ringwood.write.remembered import state_of
 
+Concern = int | tuple[str, str]
+"""A document by its id, or a source key or the digest of a text with their space."""
+
 _TRIES = 3
 """How often an edit is begun anew because a rotation took its document out of the hot tier."""
 
@@ -28,9 +31,12 @@ _TRIES = 3
 def ingest(engine: Engine, drafts: Sequence[Draft], intake: Intake) -> tuple[Ingested, ...]:
     """Make texts durable and findable by words, in one transaction.
 
+    Drafts that concern one document, by its source key or by its text, are done one after the
+    other, each in a transaction that sees what became of the one before.
+
     Args:
         engine: where to.
-        drafts: texts; no two with the same source key or, without one, the same text.
+        drafts: texts.
         intake: how.
 
     Returns:
@@ -38,7 +44,26 @@ def ingest(engine: Engine, drafts: Sequence[Draft], intake: Intake) -> tuple[Ing
         `forgotten` one nothing.
 
     Raises:
-        StorageError: when the disk refuses; then none of the texts was stored.
+        StorageError: when the disk refuses; then none of the texts of that transaction was stored.
+    """
+    outcomes: dict[int, Ingested] = {}
+    waiting = dict(enumerate(drafts))
+    while waiting:
+        done = _ingest_apart(engine, list(waiting.values()), intake)
+        outcomes |= {
+            number: each for number, each in zip(waiting, done, strict=True) if each is not None
+        }
+        waiting = {number: each for number, each in waiting.items() if number not in outcomes}
+    return tuple(outcomes[number] for number in range(len(drafts)))
+
+
+def _ingest_apart(
+    engine: Engine, drafts: Sequence[Draft], intake: Intake
+) -> tuple[Ingested | None, ...]:
+    """Ingest the first of these drafts, and with it all that concern other documents.
+
+    Returns:
+        One outcome per draft; None for those that are to be done after this.
     """
     for _ in range(_TRIES):
         with engine.reading() as reader:
@@ -78,16 +103,22 @@ def _ingest(
     drafts: Sequence[Draft],
     prepared: Sequence[Ingested | Prepared],
     intake: Intake,
-) -> tuple[Ingested, ...]:
+) -> tuple[Ingested | None, ...]:
     """Write what was prepared, prepared anew where the store has changed since."""
-    outcomes: list[Ingested] = []
+    outcomes: list[Ingested | None] = []
     seen_elsewhere: list[Document] = []
+    concerned: set[Concern] = set()
     taken: set[tuple[str, str]] = set()  # paths given in this transaction, which no reader sees
     with engine.writing() as writer, engine.reading() as reader:
         # The home may have gone over to another embedder, or to words, since this began.
         intake = replace(intake, state=state_of(reader, intake.state))
         for draft, each in zip(drafts, prepared, strict=True):
             current = each if holds(reader, each) else prepare(reader, draft, intake)
+            concerns = _concerns(draft, current)
+            if not concerned.isdisjoint(concerns):
+                outcomes.append(None)
+                continue
+            concerned |= concerns | {(draft.space, current.sha256)}
             if isinstance(current, Prepared):
                 outcomes.append(put(writer, reader, current, taken, intake))
                 continue
@@ -101,6 +132,17 @@ def _ingest(
         with engine.writing(known.tier) as writer:
             writer.count_again(known.id)
     return tuple(outcomes)
+
+
+def _concerns(draft: Draft, current: Ingested | Prepared) -> set[Concern]:
+    """Name what was asked to find the document of a draft, and the document.
+
+    No reader sees what this transaction wrote, so none may concern what one before it wrote.
+    """
+    asked: set[Concern] = {(draft.space, draft.source or current.sha256)}
+    if isinstance(current, Ingested):
+        return asked if current.document is None else {*asked, current.document}
+    return asked if current.old is None else {*asked, current.old.id}
 
 
 def rewrite(engine: Engine, document: int, intake: Intake) -> None:
