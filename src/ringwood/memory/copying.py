@@ -110,6 +110,8 @@ class Copying(Opened):
             SchemaError: when a newer Ringwood wrote it.
             StorageError: when it cannot be read, or the disk refuses.
         """
+        for left in Path(self.home).glob(f"{_STAGING}*"):  # by somebody who was killed
+            rmtree(left, ignore_errors=True)
         if homes.exists(self.home) and not self._opened.engine().is_empty():
             raise UsageError(
                 f"The home {self.home} holds something already: an export is read into an empty"
@@ -149,8 +151,6 @@ class Copying(Opened):
         home = Path(self.home)
         existed = home.is_dir()
         homes.create_home(self.home)
-        for left in home.glob(f"{_STAGING}*"):  # by somebody who was killed
-            rmtree(left, ignore_errors=True)
         folder = home / f"{_STAGING}{os.urandom(4).hex()}"
         homes.create_folder(str(folder))
         try:
