@@ -33,6 +33,7 @@ HARM = ("lost", "twice", "torn", "corrupt", "back")
 """What may never be found."""
 
 _TWO_HOURS = 7200
+_TICK_S = 0.1
 _DRAFT = re.compile(r"\.(new|tmp|part)$|^\.ringwood-draft-|-journal$|^restoring-")
 
 
@@ -94,8 +95,7 @@ def _judge(name: str, trial: Path) -> Iterator[str]:
             workload.finish(memory, log, trial)
             log.close()
             memory.rotate()
-            memory.recall("heron", counted=False)  # any question lets vectors and mirror follow
-            memory.wait(WAIT_S)
+            _let_follow(memory)
             texts, promised = _texts(memory), promises(trial)
             yield from _compared(texts, promised)
             yield from _recalled(memory, texts, promised)
@@ -107,6 +107,17 @@ def _judge(name: str, trial: Path) -> Iterator[str]:
         return
     yield from _at_rest(home)
     yield from (f"left over: {path.name}" for path in trial.rglob("*") if _DRAFT.search(path.name))
+
+
+def _let_follow(memory: Memory) -> None:
+    """Give vectors and mirror time, also for a second attempt at what failed before."""
+    until = time.monotonic() + WAIT_S / 3
+    while time.monotonic() < until:
+        memory.recall("heron", counted=False)  # any question sets it going
+        memory.wait(WAIT_S)
+        if not memory.missing_vectors() and not memory.stats().unmirrored:
+            break
+        time.sleep(_TICK_S)
 
 
 def _let_time_pass(trial: Path) -> None:

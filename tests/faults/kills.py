@@ -48,7 +48,8 @@ class Bench:
         self._numbers = iter(range(1_000_000))
 
     @contextmanager
-    def _warm(self) -> Iterator[Warm]:
+    def warm(self) -> Iterator[Warm]:
+        """Have an interpreter for oneself."""
         each = self._free.get()
         try:
             yield each
@@ -60,7 +61,7 @@ class Bench:
         prepared = self._folder / f"prepared-{name.replace(' ', '-')}"
         if not prepared.exists():
             prepared.mkdir()
-            with self._warm() as warm:
+            with self.warm() as warm:
                 code = warm.call(workloads.prepare, name, str(prepared))
             if code != 0:
                 raise RuntimeError(f"{name} cannot be prepared: {code}")
@@ -78,7 +79,7 @@ class Bench:
 
     def calls(self, case: Case) -> Counter[str]:
         """Count the calls that a workload makes when nothing happens to it, and judge that."""
-        with self.trial(self.prepare(case.like)) as folder, self._warm() as warm:
+        with self.trial(self.prepare(case.like)) as folder, self.warm() as warm:
             with (
                 warm.child(case.run, case.name, str(folder)) as child,
                 tracing(child.pid, folder / "calls") as strace,
@@ -92,7 +93,7 @@ class Bench:
     def kill(self, case: Case, point: Point) -> Verdict:
         """Run a workload, kill it at a call, and judge its home."""
         spoiling = Spoiling(point, "signal=SIGKILL")
-        with self.trial(self.prepare(case.like)) as folder, self._warm() as warm:
+        with self.trial(self.prepare(case.like)) as folder, self.warm() as warm:
             with (
                 warm.child(case.run, case.name, str(folder)) as child,
                 tracing(child.pid, folder / "calls", spoiling) as strace,
@@ -159,7 +160,8 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
         for name, control in naive.CONTROLS.items():
             verdicts = swept(control_of(name), of_a_control)
             harmed = sum(map(is_harmed, verdicts))
-            say(f"control, {name}: {harmed} of {len(verdicts)}: {_summed(verdicts)}")
+            found = summed(verdict.problems for verdict in verdicts)
+            say(f"control, {name}: {harmed} of {len(verdicts)}: {found}")
             told[control.like].append(f"{name}: {harmed} of {len(verdicts)} trials")
             if not harmed:
                 missed.add(control.like)
@@ -172,7 +174,7 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
             yield Figure(
                 name=f"kill -9 at a write call: {name}",
                 trials=killed,
-                result=_summed(verdicts),
+                result=summed(verdict.problems for verdict in verdicts),
                 control="; ".join(told[name]) or "-",
                 holds=killed > 0 and well and name not in missed,
             )
@@ -183,7 +185,8 @@ def is_harmed(verdict: Verdict) -> bool:
     return any(map(judge.is_harm, verdict.problems))
 
 
-def _summed(verdicts: Sequence[Verdict]) -> str:
-    found = judge.kinds([problem for verdict in verdicts for problem in verdict.problems])
+def summed(problems: Iterable[Sequence[str]]) -> str:
+    """Say in figures what was found over all trials."""
+    found = judge.kinds([problem for of_one in problems for problem in of_one])
     named = {kind: found.pop(kind, 0) for kind in judge.HARM} | dict(found)
     return ", ".join(f"{count} {kind}" for kind, count in named.items())

@@ -51,4 +51,3 @@ def row(harness: str, figure: Figure) -> str:
         figure.control,
     )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-

@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +35,8 @@ WRITES = (
     "mkdirat",
 )
 """The calls by which files change. Not `writev`: children acknowledge by it, see `workloads`."""
+OPENS = ("openat",)
+"""The calls by which files are opened or made."""
 
 _LINE = re.compile(r"^(\d+) +(\w+)\(", re.MULTILINE)
 _DETACHES = signal.SIGINT
@@ -82,17 +84,20 @@ def why_not() -> str | None:
 
 
 @contextmanager
-def tracing(pid: int, log: Path, *spoilings: Spoiling) -> Iterator[subprocess.Popen[str]]:
+def tracing(
+    pid: int, log: Path, *spoilings: Spoiling, calls: Collection[str] = WRITES
+) -> Iterator[subprocess.Popen[str]]:
     """Trace a process and its threads, and spoil calls of it; leaving lets it go on untouched.
 
     Yields strace, which ends with the process.
 
     Args:
         pid: a process that waits for something else than its own calls.
-        log: a file that takes one line per call: of those spoiled, else of all in `WRITES`.
+        log: a file that takes one line per call that is traced.
         spoilings: what becomes of which calls.
+        calls: which are traced where none is spoiled.
     """
-    calls = {each.point.call for each in spoilings} or set(WRITES)
+    calls = {each.point.call for each in spoilings} or calls
     command = ["strace", "-f", "-o", str(log), "-p", str(pid)]
     command += [f"--trace={','.join(sorted(calls))}", *(each.option for each in spoilings)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -27,6 +28,10 @@ PATIENCE_S = 120.0
 GO = signal.SIGUSR1
 """A child that waits goes on at it, each time it waits."""
 
+_SETTINGS = {
+    "OPENBLAS_NUM_THREADS": "1",  # its threads would not survive a fork
+    "RINGWOOD_UPKEEP_RETRY_S": "0.2",  # what failed is tried again while the judge waits
+}
 _ANY_TRACER = (0x59616D61, -1)  # PR_SET_PTRACER: strace is our sibling, which Yama would refuse
 
 
@@ -36,8 +41,7 @@ class Warm:
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         """Prepare; the interpreter starts when the context is entered."""
         own = {k: v for k, v in os.environ.items() if not k.startswith("RINGWOOD_")}
-        # BLAS threads would not survive the fork.
-        self._environ = {**own, "OPENBLAS_NUM_THREADS": "1", **(environ or {})}
+        self._environ = {**own, **_SETTINGS, **(environ or {})}
 
     def __enter__(self) -> Self:
         self._parent = subprocess.Popen(
@@ -113,6 +117,14 @@ class Child:
         self.code: int | None = None
         """What it ended with, -9 for a kill; None while it runs."""
 
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended yet."""
+        with suppress(OSError):
+            stat = Path(f"/proc/{self.pid}/stat").read_text("ascii", "replace")
+            return stat.rpartition(")")[2].split()[0] not in "ZX"
+        return False
+
     def go(self) -> None:
         """Let it go on."""
         with suppress(ProcessLookupError):
@@ -131,6 +143,7 @@ def wait_to_go() -> None:
 
 def serve() -> None:
     """Be the interpreter: fork a child for each line, tell its number, then how it ended."""
+    logging.getLogger("ringwood").addHandler(logging.NullHandler())  # else Python prints it
     with tempfile.TemporaryDirectory() as folder:
         import_module("tests.faults.workloads").warm_up(Path(folder))
     signal.pthread_sigmask(signal.SIG_BLOCK, {GO})

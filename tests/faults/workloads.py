@@ -16,21 +16,25 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ringwood.capture import spool
 from ringwood.capture.exchange import Event
-from ringwood.errors import AddressError, UsageError
+from ringwood.errors import AddressError, NoHomeError, UsageError
 from ringwood.memory import Memory
+from ringwood.serve.cli.table import COMMANDS
 
-HOME, LOG, NOTES, EXPORT = "home", "log", "notes", "export.jsonl"
+HOME, LOG, NOTES, EXPORT, BACKUP = "home", "log", "notes", "export.jsonl", "backup"
 """What lies in the folder of a trial."""
 WAIT_S = 60.0
 """How long vectors and mirror may take on a busy machine, seconds."""
 
 KNOWN = "zs000k"
 """Stands in a note that most homes hold before anything is spoiled."""
+_COPIED = 10
+"""Documents of a home that is copied."""
 
 _AGES = (1, 60, 300)
 _THINGS = ("heron", "river", "ledger", "lantern", "copper", "orchard", "ferry", "violin")
@@ -125,6 +129,9 @@ def warm_up(folder: Path) -> None:
         with Memory.open(trial / HOME) as memory:
             memory.recall("heron")
             memory.dream()
+            memory.verify()
+    for name in {module for _, module in COMMANDS.values()}:
+        import_module(f"ringwood.serve.cli.{name}")
 
 
 def with_memory(step: Step, trial: Path, embedder: str, log: type[Log] = Log) -> None:
@@ -211,21 +218,21 @@ def _recall(memory: Memory, log: Log, trial: Path) -> None:
 
 
 def _write_notes(memory: Memory, log: Log, trial: Path) -> None:
-    for place, key in enumerate(keys(12)):
-        folder = trial / NOTES / f"part-{place % 3}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{key}.md").write_text(note(key), "utf-8")
+    for part in range(3):
+        folder = trial / NOTES / f"part-{part}"
+        folder.mkdir(parents=True)
+        for key in keys(12)[part::3]:
+            (folder / f"{key}.md").write_text(note(key), "utf-8")
     _one_note(memory, log, trial)
 
 
 def _import(memory: Memory, log: Log, trial: Path) -> None:
-    for folder in sorted((trial / NOTES).iterdir()):
-        files = sorted(folder.iterdir())
-        for file in files:
-            log.begin(file.stem, note(file.stem))
-        memory.import_notes([folder])
-        for file in files:
-            log.done(file.stem, note(file.stem))
+    for part in range(3):
+        for key in keys(12)[part::3]:
+            log.begin(key, note(key))
+        memory.import_notes([trial / NOTES / f"part-{part}"])
+        for key in keys(12)[part::3]:
+            log.done(key, note(key))
 
 
 # -- capturing -------------------------------------------------------------------------------------
@@ -312,13 +319,26 @@ def _export(memory: Memory, log: Log, trial: Path) -> None:
     memory.export(trial / EXPORT)
 
 
+def _back_up(memory: Memory, log: Log, trial: Path) -> None:
+    with suppress(UsageError):  # there is one already
+        memory.backup(trial / BACKUP)
+
+
+def _openable(trial: Path) -> Iterator[str]:
+    """Open what lies where a backup was to be: it is whole, or no home."""
+    with suppress(NoHomeError), Memory.open(trial / BACKUP, wait_s=0.0) as memory:
+        if len(memory.recent()) != _COPIED:
+            yield f"torn: the backup holds {len(memory.recent())} documents"
+        yield from (f"verify: {each.says}" for each in memory.verify().findings)
+
+
 def _restorable(trial: Path) -> Iterator[str]:
     """Read what lies where an export was to be: it is whole, or not there."""
     if not (trial / EXPORT).exists():
         return
     with Memory.open(trial / "restored", wait_s=0.0) as memory:
         memory.restore(trial / EXPORT)
-        if len(memory.recent()) != 10:
+        if len(memory.recent()) != _COPIED:
             yield f"torn: the export holds {len(memory.recent())} documents"
 
 
@@ -358,6 +378,7 @@ WORKLOADS = {
     "reindex": Workload("words", _reindex, _some_notes, _reindex),
     "dream": Workload("hashing", _dream, partial(_of_all_ages, 12), _dream),
     "export": Workload("hashing", _export, _some_notes, _export, check=_restorable),
+    "backup": Workload("hashing", _back_up, _some_notes, _back_up, check=_openable),
     "restore": Workload("hashing", _restore, _exported, _restore),
 }
 """By what is done. What is prepared is complete, vectors and mirror, before it is spoiled."""
@@ -372,6 +393,7 @@ SMALL = {
     "few mirrored": Workload("words", _mirror, _one_note, settings=_NO_MIRROR),
     "few recalled": Workload("hashing", _recall, _one_note),
     "few forgotten": Workload("hashing", _forget, _some_notes, _forget),
+    "few backed up": Workload("hashing", _back_up, _some_notes, _back_up, check=_openable),
     "few exported": Workload("hashing", _export, _some_notes, _export, check=_restorable),
 }
 """The same with so few calls that every one of them can be tried."""
