@@ -79,8 +79,9 @@ def deleted_first(recorded: Recording) -> Recording:
     paths = _paths(recorded.log)
 
     def is_hot(change: Change) -> bool:
-        touched = isinstance(change, (Write, Truncate, Sync))
-        return touched and paths[change.file] in (HOT, HOT + LOG)
+        if not isinstance(change, (Write, Truncate, Sync)):
+            return False
+        return paths[change.file] in (HOT, HOT + LOG)
 
     log = list(recorded.log)
     for step in recorded.ledger.steps:

@@ -11,7 +11,7 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ CUTS = 50
 CONTROL_CUTS = 40
 """Cuts per control."""
 THROUGH = 8
-"""Every how manieth cut is looked through, which takes as long as all else."""
+"""Of so many cuts one is looked through, which takes as long as all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def record(day: Day, folder: Path, seed: int) -> Recording:
 
 
 def cut(
-    recorded: Recording, folder: Path, cuts: int, seed: int, kinds: Sequence[Kind] = KINDS
+    recorded: Recording, folder: Path, cuts: int, seed: int, *, through: int = THROUGH
 ) -> Iterator[Verdict]:
     """Cut the power so many times somewhere in a day, and judge what is left each time.
 
@@ -60,11 +60,11 @@ def cut(
         folder: where what is left is put; what was in it is removed.
         cuts: how often, shared out among the kinds of disk.
         seed: what decides when, and what is left.
-        kinds: of disks.
+        through: of so many cuts one is looked through.
     """
     chance = random.Random(seed)
-    for number, kind in enumerate(kinds):
-        share = len(range(number, cuts, len(kinds)))
+    for number, kind in enumerate(KINDS):
+        share = len(range(number, cuts, len(KINDS)))
         moments = sorted(chance.randint(1, len(recorded.log)) for _ in range(share))
         disk, played = Disk(kind), 0
         for turn, moment in enumerate(moments):
@@ -73,7 +73,7 @@ def cut(
             played = moment
             _lay_out(disk, folder, chance)
             faults = judge(folder / "home", recorded.ledger.allowed(moment), chance)
-            if not faults and turn % THROUGH == 0:
+            if not faults and turn % through == 0:
                 faults = list(looked_through(folder / "home"))
             yield Verdict(moment, kind, tuple(faults))
 
@@ -88,7 +88,9 @@ def _lay_out(disk: Disk, folder: Path, chance: random.Random) -> None:
     put(disk.cut(chance), folder)
     for database in (folder / "home").glob("*.db"):
         if chance.random() < 0.25:
-            database.with_name(f"{database.name}-shm").write_bytes(chance.randbytes(32_768))
+            index = database.with_name(f"{database.name}-shm")
+            index.write_bytes(chance.randbytes(32_768))
+            index.chmod(0o600)
 
 
 def counted(verdicts: Iterable[Verdict]) -> Counter[str]:
@@ -120,7 +122,9 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterator[Figure]:
             seed += 1
         say(f"{name}: {found['cuts']} cuts in {seed - options.seed} days")
         controls = {
-            control: counted(cut(change(recorded), options.folder / "left", CONTROL_CUTS, seed))
+            control: counted(
+                cut(change(recorded), options.folder / "left", CONTROL_CUTS, seed, through=1)
+            )
             for control, change in CONTROLS[name].items()
         }
         yield Figure(

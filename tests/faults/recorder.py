@@ -47,7 +47,7 @@ class Recorder:
 
     def path_of(self, place: str | Path) -> str | None:
         """Say which path of ours a place is; None when it lies elsewhere."""
-        whole = Path(os.path.abspath(place))
+        whole = Path(place).absolute()
         return None if self.root not in whole.parents else str(whole.relative_to(self.root))
 
     def file(self, path: str) -> int:
@@ -121,9 +121,7 @@ class _Vfs(apsw.VFS):
         super().__init__(f"recording-{next(_serial)}", "unix", makedefault=True)
         self._recorder = recorder
 
-    def xOpen(
-        self, name: str | apsw.URIFilename | None, flags: list[int]
-    ) -> apsw.VFSFile:
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         place = name.filename() if isinstance(name, apsw.URIFilename) else name
         path = None if place is None else self._recorder.path_of(place)
         if path is None:
@@ -202,8 +200,8 @@ class _Watched:
         self._mkdir, self._replace, self._fsync = os.mkdir, os.replace, os.fsync
 
     def _path(self, place: Any, folder: int | None = None) -> str | None:  # noqa: ANN401 - as in os
-        beside = "" if folder is None else os.readlink(f"/proc/self/fd/{folder}")
-        return self._recorder.path_of(os.path.join(beside, os.fsdecode(place)))
+        beside = Path() if folder is None else Path(f"/proc/self/fd/{folder}").readlink()
+        return self._recorder.path_of(beside / os.fsdecode(place))
 
     def open(
         self,
@@ -274,7 +272,7 @@ class _Watched:
                 self._recorder.log.append(Sync(self._recorder.file(ours)))
 
     def _sync_root(self, fd: int) -> None:
-        if os.path.samestat(os.fstat(fd), os.stat(self._recorder.root)):
+        if os.path.samestat(os.fstat(fd), self._recorder.root.stat()):
             self._recorder.log.append(SyncFolder(""))
         else:
             self._fsync(fd)
