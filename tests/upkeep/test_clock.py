@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from tests.upkeep.aged import NOW
 
-from ringwood.upkeep.clock import Leaving, Marks, doubt
+from ringwood.upkeep.clock import Leaving, Marks, after_doubt, doubt
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
@@ -40,7 +40,7 @@ def test_a_clock_that_went_back_is_doubted(field: str) -> None:
 
 @pytest.mark.parametrize(
     ("since_doubt", "believed"),
-    [(timedelta(0), False), (HOUR - timedelta(seconds=1), False), (HOUR, True), (8 * DAY, False)],
+    [(timedelta(0), False), (HOUR - timedelta(seconds=1), False), (HOUR, True), (31 * DAY, False)],
 )
 def test_a_doubted_clock_is_believed_an_hour_later(
     since_doubt: timedelta, *, believed: bool
@@ -52,3 +52,47 @@ def test_a_doubted_clock_is_believed_an_hour_later(
 
 def test_a_home_that_was_never_used_has_nothing_to_compare_with() -> None:
     assert doubt(NOW, Marks(None, None, None), {"hot": Leaving(100, 100)}) is None
+
+
+def ask_every(pause: timedelta, marks: Marks, *, times: int) -> list[bool]:
+    """Ask a clock that goes on by itself, again and again; say each time whether it is believed."""
+    said: list[bool] = []
+    now: datetime = NOW
+    for _ in range(times):
+        said.append(doubt(now, marks, {"hot": Leaving(100, 100)}) is None)
+        marks = after_doubt(now, marks)
+        now += pause
+    return said
+
+
+@pytest.mark.parametrize(
+    ("pause", "believed"),
+    [
+        (timedelta(minutes=25), [False, False, False, True]),  # each doubt begins no new hour
+        (6 * HOUR, [False, True, True, True]),
+        (14 * DAY, [False, True, True, True]),
+        (90 * DAY, [False, False, True, True]),  # somebody who comes by seldom
+    ],
+)
+def test_a_home_that_lay_unused_for_half_a_year_is_not_held_for_ever(
+    pause: timedelta, believed: list[bool]
+) -> None:
+    unused = Marks(NOW - 180 * DAY, NOW - 180 * DAY, doubted_at=None)
+
+    assert ask_every(pause, unused, times=4) == believed
+
+
+def test_a_second_jump_is_doubted_like_the_first() -> None:
+    first = after_doubt(NOW, YESTERDAY)
+    years_later = NOW + 730 * DAY
+
+    assert doubt(NOW + HOUR, first, {"hot": Leaving(100, 100)}) is None
+    assert doubt(years_later, first, {"hot": Leaving(100, 100)}) is not None
+
+
+def test_a_clock_that_goes_back_begins_a_new_doubt() -> None:
+    ahead = after_doubt(NOW + 730 * DAY, YESTERDAY)
+
+    again = after_doubt(NOW, ahead)
+
+    assert (again.doubted_at, again.doubts) == (NOW, 1)

@@ -19,7 +19,7 @@ from ringwood.engine.base import Engine, Reader, TierOptions
 from ringwood.engine.placement import MOVING, Misplaced, Move, TierDates
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.clock import Leaving, Marks, doubt
+from ringwood.upkeep.clock import Leaving, Marks, after_doubt, doubt
 from ringwood.write.nodes import terms_of
 
 BATCH_DOCUMENTS = 50
@@ -34,6 +34,7 @@ ROTATION = "rotate"
 
 _ROTATED_AT = "rotated_at"
 _DOUBTED_AT = "clock_doubted_at"
+_DOUBTS = "clock_doubts"
 _MOVED_UP_AT = "moved_up_at"
 
 
@@ -115,7 +116,8 @@ def rotate(
     reason = doubt(now, marks, leaving)
     if reason is not None:
         if not dry_run:
-            _set(engine, {_DOUBTED_AT: now.isoformat()})
+            noted = after_doubt(now, marks)
+            _set(engine, {_DOUBTED_AT: str(noted.doubted_at), _DOUBTS: str(noted.doubts)})
         return Rotated(_per_tier(()), (), 0, len(due), 0, missing, (reason,), dry_run)
     ready = [each for each in due if each.due not in missing]
     if dry_run:
@@ -242,6 +244,9 @@ def _end(engine: Engine, now: datetime, token: str | None) -> None:
     """Note the rotation; and that nothing is left of its moves, unless copies stay for readers."""
     with engine.writing() as writer, engine.reading() as reader:
         writer.set_meta(_ROTATED_AT, now.isoformat())
+        if reader.meta(_DOUBTED_AT):
+            writer.set_meta(_DOUBTED_AT, "")
+            writer.set_meta(_DOUBTS, "0")
         if reader.meta(MOVING) == token and not _is_early(reader, now):
             writer.set_meta(MOVING, "")
 
@@ -293,11 +298,12 @@ def _marks(reader: Reader, engine: Engine) -> Marks:
         rotated_at=_moment(reader.meta(_ROTATED_AT)),
         stored_at=engine.last_stored(),
         doubted_at=_moment(reader.meta(_DOUBTED_AT)),
+        doubts=int(reader.meta(_DOUBTS) or 0),
     )
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return datetime.fromisoformat(text) if text else None
 
 
 def _set(engine: Engine, settings: Mapping[str, str]) -> None:
