@@ -172,13 +172,12 @@ def dream(memory: Memory, given: Arguments) -> dict[str, Any]:
     seen = (memory.space, GLOBAL)
     lists = ("compared", "unchanged", "too_large")
     others = {name for each in lists for name in told[each] if name not in seen}
-    groups = [
-        group for group in told.pop("groups") if group[0].startswith(tuple(f"{s}:/" for s in seen))
-    ]
+    spaces = tuple(f"{name}:/" for name in seen)
+    merges = [each for each in told["merges"] if each["into"].startswith(spaces)]
     return {
         **told,
         **{each: len(told[each]) for each in lists},
-        "duplicate_groups": groups,
+        "merges": merges,
         "notes": [note for note in told["notes"] if others.isdisjoint(note.split())],
     }
 

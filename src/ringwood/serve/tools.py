@@ -232,10 +232,10 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         name="mem_dream",
-        title="Rebuild links",
+        title="Merge and link",
         description=(
-            "Rebuild the links between similar memories over the whole store. Slow, and seldom"
-            " needed: only when asked."
+            "Merge memories that say the same, and rebuild the links between similar ones. Slow,"
+            " and seldom needed: only when asked. The person can undo it."
         ),
         parameters=_parameters(dry_run=_DRY_RUN),
         returns=_returns(dry_run="boolean"),

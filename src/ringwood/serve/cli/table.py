@@ -18,7 +18,7 @@ COMMANDS = {
     "resume": ("Let capture go on.", "consent"),
     "rotate": ("Move documents to the tier of their age.", "upkeep"),
     "compact": ("Make the files as small as what they hold.", "upkeep"),
-    "dream": ("Compare all with all: similar edges, duplicates.", "upkeep"),
+    "dream": ("Merge duplicates, compare all with all, undo it.", "dream"),
     "reindex": ("Go over to another embedder while recall goes on.", "upkeep"),
     "verify": ("Look whether everything is whole, and mend.", "check"),
     "backup": ("Copy the home into a folder that opens as a home.", "copies"),
