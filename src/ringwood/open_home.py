@@ -9,7 +9,7 @@ import logging
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -38,6 +38,7 @@ from ringwood.write.remembered import remember, remembered, wanted
 from ringwood.write.together import Together
 from ringwood.write.worker import Task, Worker
 
+from ringwood.write.troubles import note_trouble, settle
 _log = logging.getLogger(__name__)
 
 _JOIN_S = 5.0
@@ -46,6 +47,8 @@ _JOIN_S = 5.0
 
 RECENT_LOGS = 64
 """Recalls in which an answer is looked for as a quotation: an hour of talk holds a few."""
+_USES = Piece("recall log")
+"""What is noted when recalls cannot be logged."""
 
 
 class OpenHome:
@@ -307,8 +310,11 @@ class OpenHome:
                 _log.info("recalls were not logged yet: %s", error.message)
                 with self._lock:
                     self._uses = [*uses, *self._uses][-LOG_KEEP:]
+                settle(engine, _USES)
 
     def recalled(self, space: str) -> tuple[str, ...]:
+                with suppress(StorageError):
+                    note_trouble(engine, _USES, error.message, self._config.upkeep.retry_s)
         """Return the texts of the newest recalls in a space, each once, as they were logged."""
         hits = (hit for log in self.recent_recalls(space) for hit in log["hits"])
         return tuple(dict.fromkeys(hit["text"] for hit in hits))

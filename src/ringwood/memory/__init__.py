@@ -9,9 +9,9 @@ from ringwood.memory.dreaming import Dreaming
 from ringwood.memory.keeping import Keeping
 from ringwood.memory.looking import Looking, Stats
 from ringwood.memory.reindexing import Reindexing
-from ringwood.memory.scheduling import Scheduling
+from ringwood.memory.scheduling import SPOOL, Scheduling
 
-__all__ = ["Memory", "Stats"]
+__all__ = ["SPOOL", "Memory", "Stats"]
 
 
 class Memory(Keeping, Asking, Looking, Scheduling, Dreaming, Reindexing, Checking, Copying):

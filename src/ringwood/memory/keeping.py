@@ -25,7 +25,7 @@ from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import Actor, Receipt
 from ringwood.write.draft import Draft
-from ringwood.write.exchanges import TakenIn, store_exchanges
+from ringwood.write.exchanges import Retry, TakenIn, store_exchanges
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
 from ringwood.write.importer import ImportPlan, import_notes
 from ringwood.write.ingest import ingest
@@ -212,7 +212,9 @@ class Keeping(Opened):
                 if everything or (is_due(each, now, options) and each.names not in stored)
             ]
             until = monotonic() + within_s
-            taken = self.store_exchanges(takewhile(lambda _: monotonic() < until, due))
+            retry = Retry(self.config.upkeep.retry_s, now, everything)
+            in_time = takewhile(lambda _: monotonic() < until, due)
+            taken = self.store_exchanges(in_time, retry=retry)
             over = [each for each in taken.done if each.closed or everything]
             spool.remove(self.home, [name for each in over for name in each.names])
             there = {each.names for each in exchanges if not each.closed}
@@ -233,7 +235,12 @@ class Keeping(Opened):
             sleep(TURN_PAUSE_S)
 
     def store_exchanges(
-        self, exchanges: Iterable[Exchange], *, dry_run: bool = False, again: bool = False
+        self,
+        exchanges: Iterable[Exchange],
+        *,
+        dry_run: bool = False,
+        again: bool = False,
+        retry: Retry | None = None,
     ) -> TakenIn:
         """Store exchanges of hosts, each in its own space; the same again adds nothing.
 
@@ -241,12 +248,14 @@ class Keeping(Opened):
             exchanges: in the order in which they began.
             dry_run: write nothing.
             again: let forgotten ones back in.
+            retry: what to do about those that failed before; None: try all, and note nothing.
         """
         engine = self._opened.engine(create=True)
         intake = replace(self._opened.intake(), dry_run=dry_run, again=again)
         self._opened.write_uses()
         # Read once for all of a space: unpacking the log costs more than storing an exchange.
-        taken = store_exchanges(engine, exchanges, intake, cache(self._opened.recalled))
+        recalled = cache(self._opened.recalled)
+        taken = store_exchanges(engine, exchanges, intake, recalled, retry=retry)
         self._opened.wake()
         return taken
 

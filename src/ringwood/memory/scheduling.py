@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from ringwood.errors import RingwoodError
+from ringwood import home as homes
+from ringwood.errors import NoHomeError, RingwoodError
 from ringwood.memory.tending import Tending
 from ringwood.upkeep.rotate import ROTATION
 from ringwood.upkeep.schedule import Job, Schedule, StoppedError, Stopping
@@ -15,16 +16,33 @@ _log = logging.getLogger(__name__)
 
 RETRY = "retry"
 """Name of the job that looks again at what waits and at what failed."""
+SPOOL = "spool"
+"""What is noted when captured exchanges cannot be stored."""
+JOIN_S = 2.0
+"""How long closing waits for a job to stop, seconds: longer than a batch of a rotation takes. One
+that does not is cut short: all of it can be."""
 
 
 class Scheduling(Tending):
     """Does by the clock what runs when nobody waits."""
 
-    def schedule(self) -> Schedule:
-        """Make the schedule of this home, for a process that stays.
+    _kept: Schedule | None = None
 
-        Whoever starts it stops it before this memory is closed.
-        """
+    def keep_schedule(self) -> None:
+        """Begin to do upkeep by the clock, for a process that stays; it ends with `close`. Once."""
+        if self._kept is None:
+            self._kept = self.schedule()
+            self._kept.start()
+
+    def close(self) -> None:
+        """Stop what is done by the clock, then close as any memory."""
+        if self._kept is not None and not self._is_view:
+            self._kept.stop()
+            self._kept.join(JOIN_S)
+        super().close()
+
+    def schedule(self) -> Schedule:
+        """Make the schedule of this home; it does nothing by itself before it is started."""
         options = self.config.upkeep
         jobs = (
             Job(RETRY, options.retry_s, self._retry, shared=False),
@@ -51,6 +69,8 @@ class Scheduling(Tending):
             work: what, in a word.
             error: why. Of what is no `RingwoodError`, only its kind is kept: it may quote a memory.
         """
+        if isinstance(error, NoHomeError):
+            return
         message = error.message if isinstance(error, RingwoodError) else type(error).__name__
         retry_s = self.config.upkeep.retry_s or RETRY_S
         try:
@@ -60,6 +80,8 @@ class Scheduling(Tending):
 
     def settle(self, work: str) -> None:
         """Note that something goes well again. Idempotent; costs one look where it always did."""
+        if not homes.exists(self.home):
+            return
         try:
             settle(self._opened.engine(), Piece(work))
         except RingwoodError as refused:

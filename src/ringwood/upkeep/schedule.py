@@ -164,8 +164,8 @@ class Schedule:
             NoHomeError: when there is none.
             StorageError: when the home cannot be written.
         """
-        if not self._due(datetime.now(UTC)):  # one look, no lock: the common case
-            return ()
+        if not self._engine().writable or not self._due(datetime.now(UTC)):
+            return ()  # one look and no lock: the common case
         with holding(self._home, SCHEDULE) as held:
             if not held:
                 return ()

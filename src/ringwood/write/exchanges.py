@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from ringwood.capture.buffer import Exchange, merge
 from ringwood.capture.space import space_slug
+from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import Engine, Reader
 from ringwood.errors import BusyError, StorageError
 from ringwood.names import GLOBAL
@@ -22,8 +25,33 @@ from ringwood.text.redact import redact
 from ringwood.types import Turn
 from ringwood.write.draft import Draft, Intake, sha256_of
 from ringwood.write.ingest import ingest
+from ringwood.write.retry import Piece
+from ringwood.write.troubles import note_trouble, settle
 
 _log = logging.getLogger(__name__)
+
+
+EXCHANGE = "exchange"
+"""Attempts at an exchange, by a digest of its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When exchanges that could not be stored are tried again.
+
+    A disk that refuses is no fault of an exchange: then all are tried whenever they are looked at.
+    """
+
+    retry_s: float
+    """First pause, seconds; it doubles with each failure."""
+    now: datetime
+    """The time. UTC."""
+    everything: bool = False
+    """Whether to try also what is not due."""
+
+    def allows(self, before: Attempt) -> bool:
+        """Say whether to try again what failed before."""
+        return self.everything or before.is_due(self.now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +76,8 @@ class TakenIn:
     """Another process or thread is at the spool: nothing was looked at."""
     failed: tuple[str, ...] = ()
     """Why exchanges could not be stored; they stay in the spool."""
+    put_off: int = 0
+    """Exchanges that could not be stored before and are not due yet; they stay there, too."""
     done: tuple[Exchange, ...] = field(default=(), repr=False)
     """The exchanges that need not be stored again as they are."""
 
@@ -62,6 +92,7 @@ class TakenIn:
             self.waiting + other.waiting,
             self.elsewhere or other.elsewhere,
             (*self.failed, *other.failed),
+            self.put_off + other.put_off,
             (*self.done, *other.done),
         )
 
@@ -71,6 +102,8 @@ def store_exchanges(
     exchanges: Iterable[Exchange],
     intake: Intake,
     recalled: Callable[[str], Sequence[str]],
+    *,
+    retry: Retry | None = None,
 ) -> TakenIn:
     """Store exchanges one by one: a bad one does not keep the others out.
 
@@ -79,11 +112,20 @@ def store_exchanges(
         exchanges: in the order in which they began.
         intake: how.
         recalled: the texts that were lately recalled in a space.
+        retry: what to do about those that failed before; None: try all, and note nothing.
     """
     total = TakenIn()
+    known = {} if retry is None else _known(engine)
     for exchange in exchanges:
+        piece = Piece(EXCHANGE, sha256_of(exchange.source)[:32])
+        before = known.get(piece.item)
+        if before is not None and retry is not None and not retry.allows(before):
+            total += TakenIn(put_off=1)
+            continue
         try:
             total += _store(engine, exchange, intake, recalled)
+            if before is not None:
+                settle(engine, piece)
         except StorageError as error:
             _log.warning("an exchange was not stored yet: %s", error.message)
             total += TakenIn(failed=(error.message,))
@@ -94,7 +136,15 @@ def store_exchanges(
             _log.error("%s", told)  # without its words
             _log.debug("where it failed", exc_info=error)
             total += TakenIn(failed=(told,))
+            if retry is not None:
+                with suppress(StorageError):  # then it is tried again sooner
+                    note_trouble(engine, piece, told, retry.retry_s)
     return total
+
+
+def _known(engine: Engine) -> dict[str, Attempt]:
+    with engine.reading() as reader:
+        return {each.item: each for each in reader.attempts(EXCHANGE)}
 
 
 def _store(

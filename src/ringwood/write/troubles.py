@@ -8,6 +8,9 @@ from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import Engine
 from ringwood.write.retry import Piece, failed
 
+NOTE_S = 2.0
+"""How long a note waits for the write lock, seconds: trouble may be that somebody keeps it."""
+
 
 def note_trouble(engine: Engine, piece: Piece, error: str, retry_s: float) -> Attempt:
     """Note that a piece of work failed now, once more or for the first time.
@@ -24,7 +27,7 @@ def note_trouble(engine: Engine, piece: Piece, error: str, retry_s: float) -> At
     with engine.reading() as reader:
         before = reader.attempt(piece.work, piece.item)
     attempt = failed(piece, before, error, datetime.now(UTC), retry_s)
-    with engine.writing() as writer:
+    with engine.writing(timeout_s=NOTE_S) as writer:
         writer.put_attempts([attempt])
     return attempt
 
@@ -38,5 +41,5 @@ def settle(engine: Engine, piece: Piece) -> None:
     with engine.reading() as reader:
         known = reader.attempt(piece.work, piece.item)
     if known is not None:
-        with engine.writing() as writer:
+        with engine.writing(timeout_s=NOTE_S) as writer:
             writer.drop_attempts(piece.work, [piece.item])

@@ -50,6 +50,10 @@ LOOK_S = 2.0
 """How often the spool is looked at while nothing happens, for what an idle moment makes due."""
 CATCH_UP_AGAIN_S = (5.0, 30.0, 300.0)
 """Pauses after which old sessions are tried again: another process may hold the database."""
+SPOOL = "spool"
+"""As `memory.SPOOL`, which comes with numpy."""
+SESSIONS = "dsh sessions"
+"""What is noted when old sessions cannot be taken in."""
 MARGIN_S = 0.1
 """Of a recall's deadline, for the way back."""
 
@@ -218,12 +222,18 @@ class Child:
             memory.warm()
         except RingwoodError as error:  # there is no home yet, or it is in trouble
             _log.info("not warm: %s", error.message)
+        if not self._leaving.is_set():
+            memory.keep_schedule()
         for pause_s in CATCH_UP_AGAIN_S:
             try:
                 self._catch_up(memory)
+                memory.settle(SESSIONS)
+                return
+            except InterruptedError:  # the input ended
                 return
             except (RingwoodError, OSError) as error:
                 _log.warning("old sessions are not taken in yet: %s", error)
+                memory.note_trouble(SESSIONS, error)
             if self._leaving.wait(pause_s):
                 return
 
@@ -259,8 +269,10 @@ class Child:
             leaving = self._leaving.is_set()
             try:
                 memory.take_in()
+                memory.settle(SPOOL)
             except RingwoodError as error:
                 _log.warning("what was said stays in the spool: %s", error.message)
+                memory.note_trouble(SPOOL, error)
         memory.wait_s = CLOSE_S
         memory.close()
 

@@ -33,7 +33,7 @@ from ringwood import home as homes
 from ringwood.capture import spool
 from ringwood.config import ServeOptions
 from ringwood.errors import NoHomeError, RingwoodError
-from ringwood.memory import Memory
+from ringwood.memory import SPOOL, Memory
 from ringwood.recall.brief import outline, renew
 from ringwood.recall.frame import render
 from ringwood.serve.resident import wire
@@ -50,6 +50,8 @@ REINDEX_S = 0.5
 """How long it goes on with a reindex at a time: whatever comes due in the spool waits as long."""
 REINDEX_REST_S = 0.2
 """How long it rests then: whoever waits for a processor or for the write lock has it meanwhile."""
+REINDEX = "reindex"
+"""What is noted when a reindex cannot go on."""
 RETRY_S = 30.0
 """When it tries again what could not be stored."""
 REQUEST_S = 1.0
@@ -264,6 +266,7 @@ class Resident:
             pass  # the first exchange makes it
         except RingwoodError as error:
             _log.warning("not warm: %s", error.code)
+        self._memory.keep_schedule()
         quiet_since, seen, pause_s = time.monotonic(), [""], 0.0
         while not self._leaving:
             self._due.wait(pause_s)
@@ -281,26 +284,34 @@ class Resident:
     def _go_on_reindexing(self) -> bool:
         """Fill in another embedder that is wanted, for a while; say whether there is more to do."""
         try:
-            return self._memory.reindex_step(limit_s=REINDEX_S)
+            more = self._memory.reindex_step(limit_s=REINDEX_S)
         except NoHomeError:
-            pass
+            return False
         except RingwoodError as error:
             _log.warning("the reindex waits: %s", error.code)
+            self._memory.note_trouble(REINDEX, error)
         except Exception as error:  # noqa: BLE001 - the outermost loop: recall must go on
             _log.warning("the reindex waits: %s", type(error).__name__)
+            self._memory.note_trouble(REINDEX, error)
+        else:
+            self._memory.settle(REINDEX)
+            return more
         return False
 
     def _take_in(self, *, everything: bool = False) -> float:
         """Store what is due; return after how many seconds to look again unasked."""
         try:
             taken = self._memory.take_in(everything=everything)
+            self._memory.settle(SPOOL)
             if taken.elsewhere:  # who is at it just now may leave what comes due next
                 return TICK_S
             return RETRY_S if taken.failed else SLEEP_S
         except RingwoodError as error:
             _log.warning("the spool waits: %s", error.code)
+            self._memory.note_trouble(SPOOL, error)
         except Exception as error:  # noqa: BLE001 - the outermost loop: recall must go on
             _log.warning("the spool waits: %s", type(error).__name__)
+            self._memory.note_trouble(SPOOL, error)
         return RETRY_S
 
 
