@@ -27,6 +27,7 @@ from ringwood.engine.base import Engine
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import StorageError, UsageError
 from ringwood.lease import Lease
+from ringwood.mounts import require_local
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
 from ringwood.upkeep.lease import holding
@@ -35,20 +36,21 @@ from ringwood.upkeep.rotate import ROTATION, finish, is_unfinished
 from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
 from ringwood.write.remembered import remember, remembered, wanted
+from ringwood.write.retry import Piece
 from ringwood.write.together import Together
+from ringwood.write.troubles import note_trouble, settle
 from ringwood.write.worker import Task, Worker
 
-from ringwood.write.troubles import note_trouble, settle
 _log = logging.getLogger(__name__)
 
 _JOIN_S = 5.0
 """How long closing waits for the batch under way: the bundled model takes a tenth of it."""
 
 
-RECENT_LOGS = 64
-"""Recalls in which an answer is looked for as a quotation: an hour of talk holds a few."""
 _USES = Piece("recall log")
 """What is noted when recalls cannot be logged."""
+RECENT_LOGS = 64
+"""Recalls in which an answer is looked for as a quotation: an hour of talk holds a few."""
 
 
 class OpenHome:
@@ -88,12 +90,14 @@ class OpenHome:
 
         Raises:
             NoHomeError: when there is none and `create` is False.
+            NetworkError: when it lies on a network file system and may not.
             UsageError: when this was closed.
         """
         with self._lock:
             if self._closed:
                 raise UsageError("This memory is closed.", mend="open it again")
             if self._engine is None:
+                require_local(self._home, self._config.home)
                 if create:
                     homes.create_home(self._home)
                 else:
@@ -244,7 +248,7 @@ class OpenHome:
     def wake(self) -> None:
         """Let the worker see to what is waiting; nothing happens once this was closed."""
         with self._lock:
-            if self._closed:
+            if self._closed or not self.engine().writable:
                 return
             if self._worker is None:
                 task = Task(
@@ -254,13 +258,13 @@ class OpenHome:
                     link=self._config.link,
                     mirror=self._config.mirror,
                     worker=self._config.worker,
+                    retry_s=self._config.upkeep.retry_s,
                     before=self._before_work,
                 )
                 self._worker = Worker(task, self.lease())
             self._worker.wake()
 
     def _before_work(self) -> None:
-                    retry_s=self._config.upkeep.retry_s,
         """Write down uses, and clear what a rotation that died left behind."""
         self.write_uses()
         engine = self.engine()
@@ -306,15 +310,15 @@ class OpenHome:
                 return
             try:
                 write_uses(engine, uses)
+                settle(engine, _USES)
             except StorageError as error:
                 _log.info("recalls were not logged yet: %s", error.message)
-                with self._lock:
-                    self._uses = [*uses, *self._uses][-LOG_KEEP:]
-                settle(engine, _USES)
-
-    def recalled(self, space: str) -> tuple[str, ...]:
                 with suppress(StorageError):
                     note_trouble(engine, _USES, error.message, self._config.upkeep.retry_s)
+                with self._lock:
+                    self._uses = [*uses, *self._uses][-LOG_KEEP:]
+
+    def recalled(self, space: str) -> tuple[str, ...]:
         """Return the texts of the newest recalls in a space, each once, as they were logged."""
         hits = (hit for log in self.recent_recalls(space) for hit in log["hits"])
         return tuple(dict.fromkeys(hit["text"] for hit in hits))
