@@ -7,6 +7,7 @@ freed. Each test writes a word that exists nowhere else and looks for it in all 
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,10 +33,9 @@ def bytes_of(home: Path) -> bytes:
 
 def logs_of(home: Path) -> str:
     """Unpack every recall that is logged."""
-    with apsw.Connection(str(home / "memory.db")) as connection:
-        return "".join(
-            str(unpack(payload)) for (payload,) in connection.execute("SELECT payload FROM recalls")
-        )
+    with closing(apsw.Connection(str(home / "memory.db"))) as connection:
+        payloads = connection.execute("SELECT payload FROM recalls").fetchall()
+    return "".join(str(unpack(payload)) for (payload,) in payloads)
 
 
 def fill(home: Path) -> None:
@@ -112,7 +112,7 @@ def test_deleting_rows_alone_would_leave_the_text_in_the_bytes(tmp_path: Path) -
     home = tmp_path / "home"
     fill(home)
 
-    with apsw.Connection(str(home / "memory.db")) as connection:  # with none of our settings
+    with closing(apsw.Connection(str(home / "memory.db"))) as connection:  # with none of our settings
         connection.execute("PRAGMA secure_delete = OFF").fetchall()
         connection.execute("DELETE FROM documents")
 
