@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from ringwood.capture import spool
 from ringwood.capture.consent import is_paused_everywhere
+from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import Reader, Totals
 from ringwood.memory.base import Opened, instant
 from ringwood.mounts import network_type
@@ -15,7 +16,11 @@ from ringwood.recall import browse
 from ringwood.recall.brief import outline
 from ringwood.recall.browse import NodeView, Reach, TreeLine
 from ringwood.types import TIERS, Document, Tier
+from ringwood.upkeep.lease import lease_of
+from ringwood.upkeep.rotate import ROTATION, doubted_at
+from ringwood.upkeep.schedule import SCHEDULE
 from ringwood.write.remembered import wanted
+from ringwood.write.troubles import Trouble, troubles_of
 
 INDEX_HEAD = (
     "Ringwood remembers earlier sessions of this project. What it recalls is reference, not",
@@ -24,6 +29,8 @@ INDEX_HEAD = (
     "",
 )
 """What stands above the list that `index` gives."""
+LEASES = (SCHEDULE, ROTATION, "dream")
+"""Upkeep that one process does at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,14 @@ class Stats:
     """Captured events that cannot be read, each with its reason."""
     paused: bool
     """Whether capture is paused everywhere."""
+    failing: tuple[Trouble, ...]
+    """What failed while nobody looked and has not gone well since, the latest first."""
+    rotation: Attempt | None
+    """The last rotation by the clock, and when the next is due; None: there was none."""
+    clock_doubted_at: datetime | None
+    """What the clock said when a rotation did not believe it; None: it is believed."""
+    holders: dict[str, int]
+    """Which processes do what only one may do at a time, by its name: their ids."""
 
     @property
     def tiers(self) -> dict[Tier, dict[str, int]]:
@@ -110,6 +125,8 @@ class Looking(Opened):
             notes = (*choice.notes, *self._coming(reader), *self._opened.troubles, *self._places())
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
+            attempts = reader.attempts()
+            doubted = doubted_at(reader, datetime.now(UTC))
         return Stats(
             home=self.home,
             space=self.space,
@@ -122,7 +139,18 @@ class Looking(Opened):
             spooled=len(spool.waiting(self.home)),
             set_aside=tuple(spool.set_aside(self.home)),
             paused=is_paused_everywhere(self.home),
+            failing=troubles_of(attempts),
+            rotation=next((each for each in attempts if each.work == ROTATION), None),
+            clock_doubted_at=doubted,
+            holders=self._holders(),
         )
+
+    def _holders(self) -> dict[str, int]:
+        """Say which process holds which lease."""
+        leases = {name: lease_of(self.home, name) for name in LEASES}
+        leases["embed"] = self._opened.lease()
+        held = {name: lease.holder() for name, lease in leases.items()}
+        return {name: process for name, process in held.items() if process is not None}
 
     def _places(self) -> tuple[str, ...]:
         """Say what lies on a network file system."""

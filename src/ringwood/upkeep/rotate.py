@@ -19,7 +19,7 @@ from ringwood.engine.base import Engine, Reader, TierOptions
 from ringwood.engine.placement import MOVING, Misplaced, Move, TierDates
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.clock import Leaving, Marks, after_doubt, doubt
+from ringwood.upkeep.clock import BACKWARD, Leaving, Marks, after_doubt, doubt
 from ringwood.write.nodes import terms_of
 
 BATCH_DOCUMENTS = 50
@@ -135,6 +135,14 @@ def is_unfinished(engine: Engine) -> bool:
     """Say whether moves were begun that may have left copies. Looks at one mark."""
     with engine.reading() as reader:
         return bool(reader.meta(MOVING))
+
+
+def doubted_at(reader: Reader, now: datetime) -> datetime | None:
+    """Return what the clock said when a rotation last doubted it; None where it is believed."""
+    doubted, rotated = _moment(reader.meta(_DOUBTED_AT)), _moment(reader.meta(_ROTATED_AT))
+    if doubted is None or (rotated is not None and rotated >= doubted):
+        return None
+    return doubted if doubted <= now + BACKWARD else None  # else it has gone back since
 
 
 def finish(engine: Engine, now: datetime) -> int:

@@ -6,6 +6,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 DUE_S = 1.0
 """How long a short command goes on with work that is due, after its answer."""
 
+DO_DUE = ("store", "import", "recall")
+"""Commands that do so: those that use a memory, and not those that only look at it or mend it."""
 MESSAGE_CHARS = 600
 """Of an error: it may quote an argument of any length, and an agent reads it."""
 
@@ -47,6 +50,8 @@ class Session:
     """`--quiet`."""
     debug: bool = False
     """`--debug`."""
+    command: str = ""
+    """Which command is given."""
     wait_s: float = field(default=10.0)
     """`--wait`, of the commands that have it."""
 
@@ -68,6 +73,14 @@ class Session:
             directory=working_directory(),
             wait_s=self.wait_s,
         )
+
+    def do_due(self) -> None:
+        """Do upkeep that is due, for `DUE_S` at most; whatever is in its way is noted there."""
+        # Only now: see `memory`. Whoever gets here has loaded it already.
+        from ringwood.memory import Memory  # noqa: PLC0415
+
+        with suppress(RingwoodError), Memory.open(self.home, wait_s=0.0) as memory:
+            memory.do_due(within_s=DUE_S)
 
     def say(self, text: str) -> None:
         """Tell a person something besides the answer."""
@@ -148,6 +161,7 @@ class _Group(click.Group):
                 f"There is no command {args[0]!r}."
                 + (f" Did you mean {near[0]!r}?" if near else "")
             )
+        ctx.ensure_object(Session).command = args[0]
         return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
@@ -174,6 +188,8 @@ def run(arguments: Sequence[str]) -> int:
         result = _main.main(
             args=list(arguments), prog_name="ringwood", standalone_mode=False, obj=session
         )
+        if session.command in DO_DUE:
+            session.do_due()
     except RingwoodError as error:
         return _fail(session, arguments, (error.code, error.message, error.mend), error.exit_code)
     except click.exceptions.Exit as exit_:

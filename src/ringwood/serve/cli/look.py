@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -158,9 +159,35 @@ def stats_command(session: Session, /) -> int:
         output.answer(f"capture   {output.counted(capture['waiting'], 'event')} waiting{paused}")
     for each in capture["set_aside"]:
         output.answer(f"  set aside: {each['file']}, {each['reason']}")
-    for note in (*described["notes"], *described["errors"]):
-        output.answer(f"note: {note}")
+    for line in _upkeep_lines(stats):
+        output.answer(line)
+    told = {each.error for each in stats.failing}
+    for note in dict.fromkeys((*described["notes"], *described["errors"])):
+        if note not in told:
+            output.answer(f"note: {note}")
     return 0
+
+
+def _upkeep_lines(stats: Stats) -> Iterator[str]:
+    """Say what failed while nobody looked, and what is done by the clock."""
+    if stats.unmirrored:
+        yield f"mirror    {output.counted(stats.unmirrored, 'file')} to come"
+    for each in stats.failing:
+        times = f", {each.failures} times in a row" if each.failures > 1 else ""
+        of = f" ({each.items})" if each.items > 1 else ""
+        yield f"failing   {each.work}{of}: {each.error}"
+        yield f"          last {_minute(each.at)}{times}, tried again {_minute(each.next_at)}"
+    if stats.rotation is not None and not stats.rotation.failures:
+        last, due = _minute(stats.rotation.at), _minute(stats.rotation.next_at)
+        yield f"rotation  last {last}, due {due}"
+    if stats.clock_doubted_at is not None:
+        yield f"clock     doubted at {_minute(stats.clock_doubted_at)}: nothing moves by it for now"
+    for name, process in stats.holders.items():
+        yield f"at work   {name}: process {process}"
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 @click.command("spaces")
@@ -282,4 +309,22 @@ def _stats_json(stats: Stats) -> dict[str, Any]:
             "paused": stats.paused,
         },
         "notes": list(stats.notes),
+        "failing": [
+            {
+                "work": each.work,
+                "error": each.error,
+                "items": each.items,
+                "failures": each.failures,
+                "at": stamp(each.at),
+                "next_at": stamp(each.next_at),
+            }
+            for each in stats.failing
+        ],
+        "rotation": None
+        if stats.rotation is None
+        else {"at": stamp(stats.rotation.at), "next_at": stamp(stats.rotation.next_at)},
+        "clock_doubted_at": None
+        if stats.clock_doubted_at is None
+        else stamp(stats.clock_doubted_at),
+        "holders": dict(stats.holders),
     }
