@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -238,32 +239,69 @@ def test_cold_vectors_are_dropped_where_that_is_set(tmp_path: Path) -> None:
         assert "cold" in {hit.tier for hit in memory.recall("g400").hits}  # by its words
 
 
-def test_recall_before_and_after_differs_by_the_tier_weight_alone(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text("[diversity]\nthreshold = 2.0\n")  # drops none
-    wide = Budget(max_nodes=100, max_chars=1_000_000)
+QUERIES = [
+    "which pump leaks",
+    "gasket g3",
+    "更换第5号垫片",
+    "port 8007",
+    "the valve in hall seven near the pump",
+    "repair",
+    "replace 垫片 v9",
+    "leaks near v2 or v4",
+]
+PRIORS = {"importance", "recency", "access"}
+WEIGHTS = {"hot": 1.0, "warm": 0.9, "cold": 0.78}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[tuple[Memory, Callable[[str], dict[str, Hit]]]]:
+    """A memory of all ages, and how to ask it for everything that it would score."""
+    (tmp_path / "config.toml").write_text(
+        "[diversity]\nthreshold = 2.0\n[link]\nthreshold = 0.5\n"  # drops none; links many
+    )
+    wide = Budget(max_nodes=200, max_chars=1_000_000)
     with Memory.open(tmp_path, embedder="hashing") as memory:
         for number in range(12):
             memory.store(text_of(number), at=datetime.now(UTC) - 30 * number * DAY)
         memory.wait()
 
-        def ask() -> dict[str, Hit]:
-            found = memory.recall("which pump leaks", budget=wide, floor=0.0, counted=False)
-            return {hit.node: hit for hit in found.hits if hit.signals.hop == "direct"}
+        def ask(query: str) -> dict[str, Hit]:
+            found = memory.recall(query, budget=wide, floor=0.0, counted=False)
+            return {hit.node: hit for hit in found.hits}
 
-        before = ask()
-        memory.rotate()
-        after = ask()
+        yield memory, ask
 
-    both = before.keys() & after.keys()
-    assert {before[node].tier for node in both} == {"hot"}
-    assert {after[node].tier for node in both} == {"hot", "warm", "cold"}
-    weights = {"hot": 1.0, "warm": 0.9, "cold": 0.78}
-    for node in both:
-        was, now = before[node].signals, after[node].signals
-        for name in ("cosine", "cosine_raw", "lexical", "rrf", "share", "evidence", "importance"):
-            assert getattr(was, name) == getattr(now, name)  # to the last bit
-        assert now.tier_weight == weights[after[node].tier]
-        assert now.base == pytest.approx(was.base * now.tier_weight, abs=1e-12)
+
+def test_recall_before_and_after_differs_by_the_tier_weight_alone(
+    asked: tuple[Memory, Callable[[str], dict[str, Hit]]],
+) -> None:
+    memory, ask = asked
+    before = {query: ask(query) for query in QUERIES}
+    memory.rotate()
+    after = {query: ask(query) for query in QUERIES}
+
+    tiers = {hit.tier for query in QUERIES for hit in after[query].values()}
+    assert tiers == {"hot", "warm", "cold"}
+    compared = 0
+    for query in QUERIES:
+        assert before[query].keys() == after[query].keys()
+        for node, was in before[query].items():
+            now = after[query][node]
+            assert was.tier == "hot"
+            assert now.signals.tier_weight == WEIGHTS[now.tier]
+            if was.signals.hop == now.signals.hop == "direct":
+                compared += 1
+                # To the last bit; ages have grown by the moment between the two.
+                same = {"tier_weight": 0.0, "base": 0.0, "recency": 0.0}
+                assert replace(was.signals, **same) == replace(now.signals, **same)
+                assert now.signals.base == pytest.approx(
+                    was.signals.base * WEIGHTS[now.tier], abs=1e-12
+                )
+                assert now.signals.recency == pytest.approx(was.signals.recency, abs=1e-6)
+                moved = sum(term.value for term in now.terms if term.name in PRIORS)
+                stood = sum(term.value for term in was.terms if term.name in PRIORS)
+                assert moved == pytest.approx(stood, abs=1e-6)
+    assert compared > 100
 
 
 def test_words_are_prepared_for_a_move_as_they_were_for_the_store(engine: Engine) -> None:

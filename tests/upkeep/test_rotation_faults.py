@@ -307,6 +307,13 @@ def test_the_cold_tier_may_lie_on_another_disk_which_may_fill_up_or_be_read_only
     assert None not in tiers_of(engine, documents + later)
     (elsewhere / "ballast").unlink()
     engine.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(elsewhere)], check=True)
+    engine = open_engine(home, cold_path=elsewhere / "cold.db", create=False)
+    read_only = rotated(engine)
+    assert read_only.waiting == full.waiting
+    assert "waits" in read_only.notes[0]
+    assert None not in tiers_of(engine, documents + later)
+    engine.close()
     subprocess.run(["umount", str(elsewhere)], check=True)
     engine = open_engine(home, cold_path=elsewhere / "cold.db", create=False)
     gone = rotated(engine)
