@@ -141,7 +141,7 @@ def _paths(log: Sequence[Change]) -> dict[int, str]:
     paths: dict[int, str] = {}
     for change in log:
         for entry in change.entries if isinstance(change, Rename) else (change,):
-            if isinstance(entry, Entry) and entry.target is not None:
+            if isinstance(entry, Entry) and isinstance(entry.target, int):
                 paths[entry.target] = f"{entry.folder}/{entry.name}"
     return paths
 
@@ -164,6 +164,10 @@ CONTROLS: dict[str, dict[str, Control]] = {
         "events written in place": written_in_place,
         "names in the home not synced": names_unsynced("home"),
     },
-    "dreaming and reindexing": {"synchronous=NORMAL": synchronous_normal},
+    "dreaming, undoing, reindexing": {"synchronous=NORMAL": synchronous_normal},
+    "restoring, backing up": {
+        "a disk that does not sync": lying_disk,
+        "no name synced": names_unsynced(""),
+    },
 }
 """What must be found out, by the day that it is tried on."""

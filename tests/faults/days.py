@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -115,6 +116,51 @@ class Person:
         with self._ledger.step("rotate"):
             memory.rotate()
 
+    def dream(self, memory: Memory, texts: Mapping[str, str]) -> None:
+        """Have those texts merged that say the same; who survives is the memory's choice."""
+        with self._ledger.step() as changes:
+            memory.dream()
+            there = {each.source for each in memory.recent(limit=1000)}
+            changes.update({key: None for key in texts if key not in there})
+
+    def undo(self, memory: Memory, texts: Mapping[str, str]) -> None:
+        """Take the last dream back, which brings these texts back."""
+        with self._ledger.step() as changes:
+            changes.update({key: (text,) for key, text in texts.items()})
+            memory.undo()
+
+    def forget_twins(self, memory: Memory, keys: Iterable[str]) -> None:
+        """Forget a text that others were merged into."""
+        there = {each.source for each in memory.recent(limit=1000)}
+        with self._ledger.step() as changes:
+            changes.update(dict.fromkeys(keys))
+            for key in keys:
+                if key in there:
+                    memory.forget(source=key)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[tuple[Memory, dict[str, str]]]:
+        """Open another home, with some documents of several ages in it; say which."""
+        texts = {f"copied-{number}": self.text() for number in range(4)}
+        with Memory.open(self.home.parent / "elsewhere", embedder="hashing") as memory:
+            for number, (key, text) in enumerate(texts.items()):
+                at = datetime.now(UTC) - timedelta(days=90 * number)
+                memory.store(text, source=key, at=at)
+            memory.rotate()
+            yield memory, texts
+
+    def restore(self, export: Path, texts: Mapping[str, str]) -> None:
+        """Make this home what an export was made of."""
+        with self.memory() as memory, self._ledger.step() as changes:
+            changes.update({key: (text,) for key, text in texts.items()})
+            memory.restore(export)
+
+    def back_up(self, memory: Memory, texts: Mapping[str, str]) -> None:
+        """Make this home as a backup of another one."""
+        with self._ledger.step() as changes:
+            changes.update({key: (text,) for key, text in texts.items()})
+            memory.backup(self.home)
+
     def pause(self) -> None:
         """Pause capture."""
         with self._ledger.step() as changes:
@@ -191,21 +237,45 @@ def listening(person: Person) -> None:
 
 
 def tending(person: Person) -> None:
-    """Compare all with all, and go over to another embedder, with stores in between."""
+    """Merge what says the same and take it back, and go over to another embedder."""
     with person.memory() as memory:
-        for _ in range(6):
+        for _ in range(3):
             person.store(memory)
+        first, second = person.text(2), person.text(3)
+        pairs = [
+            {person.store(memory, told): told for told in (text, f"{text}\n")}
+            for text in (first, second)
+        ]
         memory.wait()
-        memory.dream()
+        person.dream(memory, pairs[0] | pairs[1])
         person.store(memory)
+        person.forget_twins(memory, pairs[0])
+        person.undo(memory, pairs[1])
+    with person.memory() as memory:
         memory.reindex(HashingEmbedder(dim=128))
         person.store(memory)
+
+
+def copying(person: Person) -> None:
+    """Begin a home as what another one was exported as, or as its backup, and go on in it."""
+    chance = person.chance
+    with person.elsewhere() as (memory, texts):
+        if chance.random() < 0.5:
+            memory.export(person.home.parent / "export.jsonl")
+            person.restore(person.home.parent / "export.jsonl", texts)
+        else:
+            person.back_up(memory, texts)
+    with person.memory() as memory:
+        person.store(memory)
+        person.store(memory, key=chance.choice(list(texts)))
+        person.forget(memory, person.store(memory))
 
 
 DAYS: dict[str, Day] = {
     "storing, editing, forgetting": writing,
     "rotating hot, warm, cold": ageing,
     "capturing and taking in": listening,
-    "dreaming and reindexing": tending,
+    "dreaming, undoing, reindexing": tending,
+    "restoring, backing up": copying,
 }
 """Every day, by what is done."""

@@ -26,8 +26,8 @@ Kind = Literal["strict", "ordered"]
 """What becomes of names that nobody synced."""
 KINDS: tuple[Kind, ...] = ("strict", "ordered")
 
-Target = int | None
-"""What a name leads to: the number of a file, or None for a folder."""
+Target = int | str
+"""What a name leads to: the number of a file, or the key of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class SyncFolder:
     """The names in a folder were made durable."""
 
     folder: str
-    """Its path."""
+    """Its key: the path under which it was made. Empty for the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,11 @@ class Entry:
     """A name of a folder from now on leads somewhere, or nowhere."""
 
     folder: str
-    """Its path; empty for the root."""
+    """The folder's key."""
     name: str
     """The name in it."""
-    target: Target = None
-    """What it leads to."""
-    gone: bool = False
-    """Whether it leads nowhere any more."""
+    target: Target | None
+    """What it leads to; None: nowhere any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +176,20 @@ class Disk:
         below: defaultdict[str, list[tuple[str, Target]]] = defaultdict(list)
         for (folder, name), target in pointers.items():
             below[folder].append((name, target))
-        return dict(self._walk("", below, content))
+        return dict(self._walk("", "", below, content))
 
     def _walk(
         self,
         folder: str,
+        place: str,
         below: dict[str, list[tuple[str, Target]]],
         content: Callable[[_File], bytes],
     ) -> Iterator[tuple[str, bytes | None]]:
         for name, target in below.get(folder, ()):
-            path = str(PurePosixPath(folder, name))
-            if target is None:
+            path = str(PurePosixPath(place, name))
+            if isinstance(target, str):
                 yield path, None
-                yield from self._walk(path, below, content)
+                yield from self._walk(target, path, below, content)
             else:
                 yield path, content(self._files[target])
 
@@ -207,7 +206,7 @@ def put(tree: Tree, place: Path) -> None:
 
 def _point(pointers: dict[tuple[str, str], Target], changes: Iterable[tuple[Entry, ...]]) -> None:
     for entry in (each for entries in changes for each in entries):
-        if entry.gone:
+        if entry.target is None:
             pointers.pop((entry.folder, entry.name), None)
         else:
             pointers[entry.folder, entry.name] = entry.target

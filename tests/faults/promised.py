@@ -177,7 +177,12 @@ def _answers(memory: Memory, document: Document, texts: Mapping[int, str]) -> It
     counts = Counter(word for text in texts.values() for word in set(text.split()))
     word = min(texts[document.id].split(), key=lambda each: (counts[each], -len(each)))
     answer = memory.recall(word, floor=0.0)
-    if str(document.id) not in {hit.document for hit in answer.hits}:
+    by_words = {
+        each.document
+        for each in (*answer.hits, *answer.dropped)
+        if any(term.name == "lexical" and term.value > 0 for term in each.terms)
+    }
+    if str(document.id) not in by_words:
         yield Fault("lost", f"words of {document.source}")
 
 

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 from tests.faults.disk import Change, Entry, Rename, Sync, SyncFolder, Target, Truncate, Write
+
+T = TypeVar("T")
 
 _serial = itertools.count()
 _BY_DIRECTORY = ("open", "unlink", "remove", "rmdir", "mkdir", "rename", "replace", "fsync")
@@ -37,6 +39,8 @@ class Recorder:
         self.lock = RLock()
         """Held while something happens and is written down, so that the order is the true one."""
         self._files: dict[str, int] = {}
+        self._folders: dict[str, str] = {"": ""}  # their keys
+        self._made: set[str] = set()
         self._known: dict[int, bytes] = {}  # what is in the log of the files that are not SQLite's
         self._numbers = itertools.count()
 
@@ -54,7 +58,7 @@ class Recorder:
         """Return the number of a file, written down as new when nobody knows it."""
         if path not in self._files:
             self._files[path] = next(self._numbers)
-            self.log.append(Entry(*_split(path), self._files[path]))
+            self.log.append(Entry(*self._split(path), self._files[path]))
         return self._files[path]
 
     def is_known(self, path: str) -> bool:
@@ -64,19 +68,37 @@ class Recorder:
     def gone(self, path: str) -> None:
         """Write down that a name is no more."""
         self._files.pop(path, None)
-        self.log.append(Entry(*_split(path), gone=True))
+        self._folders.pop(path, None)
+        self.log.append(Entry(*self._split(path), None))
 
-    def folder(self, path: str) -> None:
+    def made(self, path: str) -> None:
         """Write down that a folder was made."""
-        self.log.append(Entry(*_split(path)))
+        key = path
+        while key in self._made:  # another one had the path before
+            key += "~"
+        self._made.add(key)
+        self._folders[path] = key
+        self.log.append(Entry(*self._split(path), key))
 
     def moved(self, old: str, new: str) -> None:
-        """Write down that a file has another name."""
-        number: Target = self._files.pop(old)
-        assert number is not None
-        self._files[new] = number
-        entries = (Entry(*_split(new), number), Entry(*_split(old), gone=True))
+        """Write down that a file, or a folder with all that is in it, has another name."""
+        target: Target = self._folders[old] if old in self._folders else self._files[old]
+        entries = (Entry(*self._split(new), target), Entry(*self._split(old), None))
         self.log.append(Rename(entries))
+        self._files = _carried(self._files, old, new)
+        self._folders = _carried(self._folders, old, new)
+
+    def synced(self, folder: str) -> None:
+        """Write down that the names in a folder are durable."""
+        self.log.append(SyncFolder(self._folders[folder]))
+
+    def is_folder(self, path: str) -> bool:
+        """Say whether a path leads to a folder."""
+        return path in self._folders
+
+    def _split(self, path: str) -> tuple[str, str]:
+        folder, _, name = path.rpartition("/")
+        return self._folders[folder], name
 
     def look(self, path: str) -> None:
         """Write down what a file holds by now that is not one of SQLite's.
@@ -106,9 +128,11 @@ def recording(root: Path) -> Iterator[Recorder]:
         vfs.unregister()
 
 
-def _split(path: str) -> tuple[str, str]:
-    folder, _, name = path.rpartition("/")
-    return folder, name
+def _carried(known: dict[str, T], old: str, new: str) -> dict[str, T]:
+    """Rename a path, and all below it."""
+    moving = {path for path in known if path == old or path.startswith(f"{old}/")}
+    kept = {path: value for path, value in known.items() if path not in moving | {new}}
+    return kept | {new + path.removeprefix(old): known[path] for path in moving}
 
 
 # -- SQLite's files --------------------------------------------------------------------------------
@@ -136,7 +160,7 @@ class _Vfs(apsw.VFS):
             if path is not None:
                 self._recorder.gone(path)
                 if syncdir:
-                    self._recorder.log.append(SyncFolder(_split(path)[0]))
+                    self._recorder.synced(path.rpartition("/")[0])
 
 
 class _VfsFile(apsw.VFSFile):
@@ -152,7 +176,7 @@ class _VfsFile(apsw.VFSFile):
         super().__init__("unix", name, flags)
         self._recorder = recorder
         self._number = recorder.file(path)
-        self._folder = _split(path)[0]
+        self._folder = path.rpartition("/")[0]
         creates = bool(flags[0] & apsw.SQLITE_OPEN_CREATE)
         self._names_first = creates and bool(flags[0] & _UNSAFE_NAME)
 
@@ -170,7 +194,7 @@ class _VfsFile(apsw.VFSFile):
         with self._recorder.lock:
             self._recorder.log.append(Sync(self._number))
             if self._names_first:
-                self._recorder.log.append(SyncFolder(self._folder))
+                self._recorder.synced(self._folder)
                 self._names_first = False
 
 
@@ -240,7 +264,7 @@ class _Watched:
             ours = self._path(path, dir_fd)
             self._mkdir(path, mode, dir_fd=dir_fd)
             if ours is not None:
-                self._recorder.folder(ours)
+                self._recorder.made(ours)
 
     def replace(
         self,
@@ -252,7 +276,7 @@ class _Watched:
     ) -> None:
         with self._recorder.lock:
             old, new = self._path(src, src_dir_fd), self._path(dst, dst_dir_fd)
-            if old is not None:
+            if old is not None and not self._recorder.is_folder(old):
                 self._recorder.look(old)
             self._replace(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
             if old is not None and new is not None:
@@ -266,13 +290,13 @@ class _Watched:
             if ours is None:
                 self._sync_root(fd)
             elif stat.S_ISDIR(os.fstat(fd).st_mode):
-                self._recorder.log.append(SyncFolder(ours))
+                self._recorder.synced(ours)
             else:
                 self._recorder.look(ours)
                 self._recorder.log.append(Sync(self._recorder.file(ours)))
 
     def _sync_root(self, fd: int) -> None:
         if os.path.samestat(os.fstat(fd), self._recorder.root.stat()):
-            self._recorder.log.append(SyncFolder(""))
+            self._recorder.synced("")
         else:
             self._fsync(fd)

@@ -146,7 +146,7 @@ def test_a_synced_file_may_have_no_name_where_names_last_with_their_folder() -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_file_that_is_renamed_within_a_folder_has_one_of_both_names(kind: Kind) -> None:
-    log = (*NAMED, Rename((Entry("", "b", 1), Entry("", "a", gone=True))))
+    log = (*NAMED, Rename((Entry("", "b", 1), Entry("", "a", None))))
 
     assert {tuple(tree) for tree in left(log, kind)} == {("a",), ("b",)}
 
@@ -154,8 +154,14 @@ def test_a_file_that_is_renamed_within_a_folder_has_one_of_both_names(kind: Kind
 def test_a_file_that_is_moved_between_folders_may_be_in_both_or_in_none_until_both_are_synced() -> (
     None
 ):
-    folders = (Entry("", "x"), Entry("", "y"), Entry("x", "a", 1), SyncFolder(""), SyncFolder("x"))
-    log = (*folders, Rename((Entry("y", "a", 1), Entry("x", "a", gone=True))))
+    folders = (
+        Entry("", "x", "x"),
+        Entry("", "y", "y"),
+        Entry("x", "a", 1),
+        SyncFolder(""),
+        SyncFolder("x"),
+    )
+    log = (*folders, Rename((Entry("y", "a", 1), Entry("x", "a", None))))
 
     strict = {tuple(sorted(tree.keys() - {"x", "y"})) for tree in left(log, "strict")}
     ordered = {tuple(sorted(tree.keys() - {"x", "y"})) for tree in left(log, "ordered")}
@@ -164,7 +170,15 @@ def test_a_file_that_is_moved_between_folders_may_be_in_both_or_in_none_until_bo
     assert ordered == {("x/a",), ("y/a",)}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_that_is_renamed_takes_along_what_is_in_it(kind: Kind) -> None:
+    made = (Entry("", "x", "x"), Entry("x", "a", 1), SyncFolder("x"), SyncFolder(""))
+    log = (*made, Rename((Entry("", "y", "x"), Entry("", "x", None))))
+
+    assert {tuple(tree) for tree in left(log, kind)} == {("x", "x/a"), ("y", "y/a")}
+
+
 def test_a_lost_folder_takes_along_what_is_in_it() -> None:
-    log = (Entry("", "x"), Entry("x", "a", 1), SyncFolder("x"), Write(1, 0, OLD), Sync(1))
+    log = (Entry("", "x", "x"), Entry("x", "a", 1), SyncFolder("x"), Write(1, 0, OLD), Sync(1))
 
     assert {tuple(tree) for tree in left(log, "strict")} == {(), ("x", "x/a")}
