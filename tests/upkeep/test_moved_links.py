@@ -80,8 +80,8 @@ def test_links_never_leave_a_space(engine: Engine, meaning: Meaning) -> None:
 def test_a_rotation_links_what_it_moves_and_edges_across_tiers_stay(
     engine: Engine, meaning: Meaning
 ) -> None:
-    documents = keep(engine, meaning, *TEXTS[:2])
-    put_edge(engine, meaning, *documents, 0.9)
+    one, other = documents = keep(engine, meaning, *TEXTS[:2])
+    put_edge(engine, meaning, one, other, 0.9)
     before = edges_of(engine)
     split = TierOptions(hot_days=-1, warm_days=180)  # all of today is warm
     work = Work(relink=partial(link_moved, engine, meaning, LINK))
@@ -101,7 +101,7 @@ def test_a_batch_costs_the_same_in_a_small_store_and_in_one_eight_times_as_large
 ) -> None:
     engines: dict[int, tuple[Engine, list[int]]] = {}
     for size in (30, 240):
-        engine = open_engine(tmp_path / str(size), create=True)
+        engine: Engine = open_engine(tmp_path / str(size), create=True)
         engines[size] = (engine, _filled(engine, meaning, size))
 
     def batch(size: int) -> None:

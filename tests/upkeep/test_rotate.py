@@ -14,7 +14,7 @@ from tests.upkeep.aged import NOW, fill, rotated, text_of, tiers_of
 from ringwood.engine.base import Engine, TierOptions
 from ringwood.memory import Memory
 from ringwood.recall.budget import Budget
-from ringwood.types import Hit
+from ringwood.types import Hit, Signals
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.ingest import ingest
 from ringwood.write.nodes import terms_of
@@ -292,8 +292,7 @@ def test_recall_before_and_after_differs_by_the_tier_weight_alone(
             if was.signals.hop == now.signals.hop == "direct":
                 compared += 1
                 # To the last bit; ages have grown by the moment between the two.
-                same = {"tier_weight": 0.0, "base": 0.0, "recency": 0.0}
-                assert replace(was.signals, **same) == replace(now.signals, **same)
+                assert _of_no_tier(was.signals) == _of_no_tier(now.signals)
                 assert now.signals.base == pytest.approx(
                     was.signals.base * WEIGHTS[now.tier], abs=1e-12
                 )
@@ -302,6 +301,11 @@ def test_recall_before_and_after_differs_by_the_tier_weight_alone(
                 stood = sum(term.value for term in was.terms if term.name in PRIORS)
                 assert moved == pytest.approx(stood, abs=1e-6)
     assert compared > 100
+
+
+def _of_no_tier(signals: Signals) -> Signals:
+    """Leave out what the tier weighs, and the time."""
+    return replace(signals, tier_weight=1.0, base=0.0, recency=0.0)
 
 
 def test_words_are_prepared_for_a_move_as_they_were_for_the_store(engine: Engine) -> None:

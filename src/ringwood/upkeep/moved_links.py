@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ringwood.embed.calibration import calibrate
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, NodeVector, Reader, WordQuery
 from ringwood.types import SIMILAR, TIERS, Edge, Node
@@ -24,8 +25,6 @@ LEXICAL = 240
 """Nodes that the query by words brings in, besides those of the batch itself."""
 SAMPLE = 120
 """Nodes of the batch that its others are compared with."""
-
-Ends = tuple[int, int]
 
 
 def link_moved(
@@ -61,56 +60,72 @@ def _find(
     reader: Reader, space: str, documents: Sequence[int], meaning: Meaning, link: LinkOptions
 ) -> list[Edge]:
     """Choose the edges that the nodes of documents of one space are to get."""
-    nodes = [node for document in documents for node in reader.nodes_of(document)]
-    own = reader.vectors(meaning.identity, [node.id for node in nodes])
-    others = own | reader.vectors(meaning.identity, _neighbours(reader, space, nodes))
-    # Of its own batch a node meets a part only: pairs grow with the square.
-    step = max(1, len(own) // SAMPLE)
-    met = [each for i, each in enumerate(sorted(others)) if each not in own or i % step == 0]
-    if not own or not met:
-        return []
-    here = meaning_of(reader, meaning, space)
+    nodes = {node.id: node for each in documents for node in reader.nodes_of(each)}
+    own = reader.vectors(meaning.identity, nodes)
     known = {(edge.source, edge.target) for edge in reader.edges(own)}
     degrees = Counter(end for ends in known for end in ends)
-    chosen: dict[Ends, Edge] = {}
-    for node in sorted(own):
-        for other, weight in _nearest(own[node], {i: others[i] for i in met}, here, link):
+    lacking = [node for node in sorted(own) if degrees[node] < link.max_edges]
+    if not lacking:
+        return []
+    others = reader.vectors(meaning.identity, _neighbours(reader, space, nodes, lacking))
+    # Of its own batch a node meets a part only: pairs grow with the square.
+    step = max(1, len(own) // SAMPLE)
+    met = [*sorted(own)[::step], *sorted(others)]
+    compared = _Compared(meaning_of(reader, meaning, space), own | others, met)
+    chosen: list[Edge] = []
+    for node in lacking:
+        for other, weight in compared.nearest(node, link):
             ends = (min(node, other), max(node, other))
-            if degrees[node] >= link.max_edges:
-                break
-            if ends not in known:
+            if degrees[node] < link.max_edges and ends not in known:
                 known.add(ends)
                 degrees.update(ends)
-                chosen[ends] = Edge(*ends, SIMILAR, weight)
-    return list(chosen.values())
+                chosen.append(Edge(*ends, SIMILAR, weight))
+    return chosen
 
 
-def _neighbours(reader: Reader, space: str, nodes: Sequence[Node]) -> list[int]:
-    """Look for nodes that share words with any of these, in one query."""
-    terms = {term for each in terms_of(nodes).values() for term in each}
-    own = {node.id for node in nodes}
+def _neighbours(
+    reader: Reader, space: str, nodes: Mapping[int, Node], lacking: Sequence[int]
+) -> list[int]:
+    """Look for nodes that share words with any of those that lack edges, in one query."""
+    terms = {term for each in terms_of([nodes[i] for i in lacking]).values() for term in each}
     query = WordQuery(sorted(terms), max_postings=POSTINGS)
-    ranked = reader.rank_words(query, [space], limit=LEXICAL + len(own)).order
-    return [node for node in ranked if node not in own][:LEXICAL]
+    ranked = reader.rank_words(query, [space], limit=LEXICAL + len(nodes)).order
+    return [node for node in ranked if node not in nodes][:LEXICAL]
 
 
-def _nearest(
-    one: NodeVector, others: Mapping[int, NodeVector], meaning: Meaning, link: LinkOptions
-) -> list[tuple[int, float]]:
-    """List the best of other documents over the threshold, strongest first."""
-    apart = [(i, each) for i, each in others.items() if each.document != one.document]
-    if not apart:
-        return []
-    weights = np.asarray(
-        meaning.to_others(
-            one.row,
-            one.script,
-            [each.row for _, each in apart],
-            [each.script for _, each in apart],
-        )
-    )
-    best = np.argsort(-weights, kind="stable")[: link.max_edges]
-    return [(apart[i][0], float(weights[i])) for i in best if weights[i] >= link.threshold]
+class _Compared:
+    """Nodes, and those that they are compared with: centred once for all of them."""
+
+    def __init__(
+        self, meaning: Meaning, nodes: Mapping[int, NodeVector], met: Sequence[int]
+    ) -> None:
+        self._meaning = meaning
+        self._nodes = nodes
+        self._met = met
+        self._places = {node: place for place, node in enumerate(nodes)}
+        scripts = [each.script for each in nodes.values()]
+        self._rows = meaning.centre(np.stack([each.row for each in nodes.values()]), scripts)
+        places = [self._places[node] for node in met]
+        self._others = self._rows[places]
+        self._documents = np.array([nodes[node].document for node in met])
+        theirs = np.array([nodes[node].script for node in met])
+        self._of_script = {script: np.flatnonzero(theirs == script) for script in set(scripts)}
+
+    def nearest(self, node: int, link: LinkOptions) -> list[tuple[int, float]]:
+        """List the best nodes of other documents over the threshold, strongest first."""
+        one = self._nodes[node]
+        # Row by row: a product of all would wake the threads of OpenBLAS, as in `Meaning.among`.
+        similar = self._others @ self._rows[self._places[node]]
+        for script, places in self._of_script.items():
+            anchors = self._meaning.anchors_between(one.script, script)
+            similar[places] = calibrate(similar[places], anchors)
+        similar[self._documents == one.document] = -1.0
+        best = np.argsort(-similar, kind="stable")[: link.max_edges]
+        return [
+            (self._met[place], round(float(similar[place]), 5))
+            for place in best
+            if similar[place] >= link.threshold
+        ]
 
 
 def _write(engine: Engine, edges: Sequence[Edge], identity: str) -> int:
