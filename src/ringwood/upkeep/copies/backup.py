@@ -19,6 +19,7 @@ from ringwood.engine.base import Engine
 from ringwood.engine.transfer import FileCopy
 from ringwood.errors import FullError, StorageError, UsageError
 from ringwood.types import TIERS, Tier
+from ringwood.upkeep.copies.drafts import draft_of, remove_left
 from ringwood.upkeep.copies.export import sync_folder
 
 SPOOL_FOLDER = "spool"
@@ -164,9 +165,10 @@ class _Draft:
 
     def __init__(self, target: Path) -> None:
         self._target = target.resolve()
-        self._folder = self._target.with_name(f".{target.name}.{os.urandom(4).hex()}.new")
+        self._folder = draft_of(self._target)
 
     def __enter__(self) -> Path:
+        remove_left(self._target)
         homes.create_folder(str(self._folder))
         return self._folder
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +20,7 @@ from ringwood.engine.base import Engine
 from ringwood.engine.transfer import Dump, Row
 from ringwood.errors import StorageError
 from ringwood.types import TIERS, Tier
+from ringwood.upkeep.copies.drafts import draft_of, remove_left
 from ringwood.upkeep.copies.records import line_of, record_of
 from ringwood.version import __version__
 from ringwood.write.remembered import LASTING
@@ -30,9 +29,6 @@ FORMAT = 1
 """Version of what the lines mean."""
 MARK = b'{"ringwood":"export"'
 """What an export begins with."""
-
-_STALE_S = 3600.0
-"""A draft as old as this has nobody who writes it, seconds."""
 
 _STATE, _ERROR, _TIER = 12, 13, 1
 """Places in the row of a document."""
@@ -167,9 +163,9 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StorageError: when the disk refuses; what had the name before is then untouched.
     """
-    draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.new")
+    draft = draft_of(path)
     try:
-        _remove_left(path)
+        remove_left(path)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
@@ -185,15 +181,6 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
             f"The file {path} cannot be written: {error.strerror}.",
             mend="free some space, or choose another place",
         ) from error
-
-
-def _remove_left(path: Path) -> None:
-    """Remove drafts of a file that killed processes left: nobody has written to them for long."""
-    oldest = time.time() - _STALE_S
-    for draft in path.parent.glob(f".{escape(path.name)}.*.new"):
-        with suppress(FileNotFoundError):  # somebody else removed it
-            if draft.stat().st_mtime < oldest:
-                draft.unlink()
 
 
 def sync_folder(folder: Path) -> None:
