@@ -20,6 +20,7 @@ from ringwood.engine.sqlite.schema import migrate, version_of
 from ringwood.errors import (
     BusyError,
     DamagedError,
+    FullError,
     HomeError,
     NoHomeError,
     ReadOnlyError,
@@ -194,6 +195,11 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
     for kind, message, mend in _MEANINGS:
         if isinstance(error, kind):
             return StorageError(f"{message}: {what} ({error})", mend=mend)
+    if isinstance(error, apsw.FullError):
+        return FullError(
+            f"the disk is full: {what} ({error})",
+            mend="free some space and call again; nothing was lost",
+        )
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return BusyError(
             f"another process is writing to {what}",
@@ -208,7 +214,6 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
 
 _SALVAGE = "`ringwood salvage` makes it again from what is readable and from the mirror"
 _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
-    (apsw.FullError, "the disk is full", "free some space and call again; nothing was lost"),
     (apsw.CantOpenError, "the database cannot be opened", "check that it exists and is yours"),
     (apsw.IOError, "the disk failed", "check the disk, then call again; nothing was changed"),
     (apsw.ConstraintError, "two things claim one place", "call again with --debug, and report it"),
