@@ -61,6 +61,7 @@ Way = Literal["open", "opening", "command"]
 """`open`: the home is open before; `opening`: it is opened under the fault."""
 
 _POLL_S = 0.005
+_TICK_S = 0.1
 _OUT, _ERR = "out", "err"
 _COMMANDS = {
     "few stored": ["store", f"{NOTES}/zq000k.md", "--source", "zq000k"],
@@ -127,7 +128,7 @@ def work(name: str, trial: str, way: Way) -> None:
             log.note("problem", f"untyped: {trouble}")
     if not _attempt(step, memory, log, folder):
         log.note("problem", "stuck: it fails still")
-    elif not memory.wait():
+    elif not _settles(memory):
         log.note("problem", f"stuck: {memory.stats().notes}")
     memory.close()
 
@@ -155,11 +156,11 @@ def command(name: str, trial: str, way: Way) -> None:
     folder = Path(trial)
     os.chdir(folder)
     log = Log(folder)
-    _stop(log)
     for number, file in ((1, _OUT), (2, _ERR)):
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(handle, number)
         os.close(handle)
+    _stop(log)
     embedder = named(name).embedder
     typed = [*_COMMANDS[name], "--home", HOME, "--embedder", embedder, "--json"]
     try:
@@ -170,6 +171,38 @@ def command(name: str, trial: str, way: Way) -> None:
         sys.stdout.flush()
     log.note("exit", str(code))
     _stop(log)
+
+
+def fill() -> None:
+    """Store into a small disk, the working directory, until it is full, and then make room."""
+    ballast = Path("ballast")
+    ballast.write_bytes(bytes(1_000_000))
+    stored: list[str] = []
+    error = message = ""
+    with Memory.open("home", embedder="words", wait_s=WAIT_S) as memory:
+        for number in range(1_000):
+            key = f"zq{number:03d}k"
+            try:
+                memory.store(note(key) * 20, source=key)
+            except RingwoodError as refused:
+                error, message = refused.code, refused.message
+                break
+            stored.append(key)
+        hits = memory.recall(stored[0]).hits
+        ballast.unlink()
+        memory.store(note("zr000k"), source="zr000k")
+        stored.append("zr000k")
+        kept = sum(document.source in stored for document in memory.recent(limit=10_000))
+        problems = [each.says for each in memory.verify().findings if each.level == "damage"]
+    told = {
+        "error": error,
+        "message": message,
+        "hits_while_full": len(hits),
+        "acknowledged": len(stored),
+        "kept": kept,
+        "problems": problems,
+    }
+    sys.stdout.write(json.dumps(told))
 
 
 def _stop(log: Log) -> None:
@@ -193,6 +226,14 @@ def _attempt(step: Step, memory: Memory, log: Log, folder: Path) -> bool:
     else:
         return True
     return False
+
+
+def _settles(memory: Memory) -> bool:
+    """Wait until all has followed, second attempts too; False where something fails still."""
+    until = time.monotonic() + PATIENCE_S / 4
+    while not memory.wait() and time.monotonic() < until:
+        time.sleep(_TICK_S)
+    return memory.wait()
 
 
 def _ask(memory: Memory, log: Log, *, strictly: bool) -> None:

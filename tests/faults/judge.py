@@ -123,8 +123,9 @@ def _let_follow(memory: Memory) -> None:
 def _let_time_pass(trial: Path) -> None:
     """Make drafts as old as they are when nobody writes them any more."""
     long_ago = time.time() - _TWO_HOURS
-    for path in trial.rglob("*.new"):
-        os.utime(path, (long_ago, long_ago))
+    for draft in [*trial.rglob("*.new")]:
+        for path in (draft, *draft.rglob("*")):
+            os.utime(path, (long_ago, long_ago))
 
 
 Texts = Mapping[Document, str]

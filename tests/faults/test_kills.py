@@ -14,7 +14,7 @@ from tests.faults import judge, kills, naive, tracing, workloads
 from tests.faults.kills import Bench
 from tests.faults.tracing import spread
 
-KILLS = 4
+KILLS = 3
 """Of each workload."""
 SPREAD = 60
 """Points over all calls of a workload, from which those are drawn."""
@@ -36,7 +36,7 @@ def test_whatever_is_killed_keeps_what_it_acknowledged(bench: Bench, name: str) 
     verdicts = bench.sweep(case, points)
 
     assert {v.point: v.problems for v in verdicts if v.problems} == {}
-    assert sum(v.killed for v in verdicts) >= KILLS - 2  # a call may come too late in another run
+    assert sum(v.killed for v in verdicts) >= KILLS - 1  # a call may come too late in another run
 
 
 @pytest.mark.parametrize("name", naive.CONTROLS)

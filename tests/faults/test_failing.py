@@ -1,0 +1,95 @@
+"""Whatever call fails, it is said in a way that can be acted on, and nothing earlier is lost.
+
+The long part, with every call of every workload, is `scripts/torture failing`.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faults import failing, judge, kills, tracing, workloads
+from tests.faults.failing import Fault
+from tests.faults.kills import Bench
+from tests.faults.tracing import Point
+from tests.faults.warm import ROOT
+
+FAULTS = 3
+"""Of each workload."""
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    if reason := tracing.why_not():
+        pytest.skip(reason)
+    with kills.bench(tmp_path_factory.mktemp("failing")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", workloads.SMALL)
+def test_a_call_that_fails_is_told_and_nothing_is_lost(bench: Bench, name: str) -> None:
+    calls = failing.calls_of(bench, name, "open")
+    chance, ways = random.Random(name), failing.ways_of(name)
+    faults = [
+        chance.choice(failing.faults_of(calls, 60, seed=2, way=ways[place % len(ways)]))
+        for place in range(FAULTS)
+    ]
+
+    outcomes = failing.sweep(bench, name, faults)
+
+    assert {each.fault: each.problems for each in outcomes if each.problems} == {}
+    assert any(each.hit for each in outcomes)
+
+
+def test_a_store_whose_sync_fails_is_not_acknowledged_and_the_next_one_is(bench: Bench) -> None:
+    fault = Fault(Point("fdatasync", 1), "EIO", goes_on=False, way="open")
+
+    outcome = failing.spoil(bench, "few stored", fault)
+
+    assert outcome.hit
+    assert outcome.errors == ("storage",)
+    assert outcome.problems == ()
+
+
+def test_the_judge_finds_out_who_swallows_errors(bench: Bench) -> None:
+    fault = Fault(Point("fdatasync", 1), "EIO", goes_on=True, way="open")
+
+    outcome = failing.spoil(bench, "few stored", fault, failing.work_carelessly)
+
+    assert outcome.hit
+    assert any(map(judge.is_harm, outcome.problems))
+
+
+def test_a_full_disk_refuses_a_text_and_takes_it_when_there_is_room(tmp_path: Path) -> None:
+    mounting = "mount -t tmpfs -o size=4m none ."
+    unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        probe = subprocess.run([*unshare, mounting], cwd=tmp_path, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("needs unshare")
+    if probe.returncode != 0:
+        pytest.skip("nothing may be mounted here")
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    code += "from tests.faults.failing import fill; fill()"
+
+    done = subprocess.run(
+        # The folder is entered once more: the mount lies over it.
+        [*unshare, f'{mounting} && cd "$PWD" && exec "$@"', "sh", sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["error"] == "disk_full"
+    assert told["hits_while_full"] > 0
+    assert told["kept"] == told["acknowledged"] > 3
+    assert told["problems"] == []
