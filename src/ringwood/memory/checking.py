@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ringwood import home as homes
+from ringwood.embed.choose import WORDS
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite.checking import SqliteInspection
 from ringwood.engine.sqlite.engine import tier_paths
@@ -13,6 +15,7 @@ from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.findings import Progress, Verified
 from ringwood.upkeep.mend import verify_and_mend
+from ringwood.upkeep.salvage import Salvaged, SalvageTask, salvage
 from ringwood.upkeep.verify import Look, verify
 
 
@@ -52,7 +55,56 @@ class Checking(Opened):
             if not self._has_remains():
                 raise
             engine = None
-        look = Look(
+        look = self._look(engine, quick=quick)
+        if engine is None or not mend:
+            return verify(look, on_progress)
+        done = verify_and_mend(look, engine, on_progress)
+        self._opened.wake()  # what lacks vectors is pending now
+        return done
+
+    def salvage(
+        self,
+        tier: Tier | None = None,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        on_progress: Progress = lambda what, done, total: None,
+    ) -> Salvaged:
+        """Make broken tiers anew from what is readable of them, and from the mirror.
+
+        The broken files are kept. The home need not open; stores wait meanwhile.
+
+        Args:
+            tier: which; None: every one that is broken, and all of a home of which only the mirror
+                is left.
+            dry_run: put nothing in place, only say what would come of it.
+            force: a tier that is sound, too.
+            on_progress: told what is done, how many, and of how many. May raise to stop.
+
+        Raises:
+            NoHomeError: when there is nothing here at all.
+            UsageError: when there is nothing to salvage.
+            SchemaError: when a newer Ringwood wrote the home.
+            BusyError, StorageError: when something cannot be read for the moment: that is no
+                damage, and nothing was changed.
+        """
+        if not self._has_remains():
+            homes.require(self.home)
+        homes.create_home(self.home)
+        task = SalvageTask(
+            look=self._look(None, quick=False),
+            paths=self._tier_paths(),
+            now=datetime.now(UTC),
+            words_only=self._opened.asked == WORDS,
+            on_progress=on_progress,
+        )
+        done = salvage(task, tier, dry_run=dry_run, force=force)
+        if not dry_run:
+            self._opened.wake()  # opens it, and sees to vectors and mirror
+        return done
+
+    def _look(self, engine: Engine | None, *, quick: bool) -> Look:
+        return Look(
             home=self.home,
             inspection=SqliteInspection(self._tier_paths()),
             engine=engine,
@@ -61,11 +113,6 @@ class Checking(Opened):
             embedded=self._embedded_tiers,
             quick=quick,
         )
-        if engine is None or not mend:
-            return verify(look, on_progress)
-        done = verify_and_mend(look, engine, on_progress)
-        self._opened.wake()  # what lacks vectors is pending now
-        return done
 
     @property
     def _mirror_root(self) -> str:

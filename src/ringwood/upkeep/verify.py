@@ -93,7 +93,7 @@ class Verification:
         standing = {tier: self._look.inspection.standing(tier) for tier in TIERS}
         for tier, how in standing.items():
             if how == "present":
-                self._tier(tier)
+                self.look_at(tier)
             else:
                 self._absent(tier, damaged=how == "damaged")
         self._across(whole=all(how == "present" for how in standing.values()))
@@ -124,7 +124,7 @@ class Verification:
             mend = f"mount it or put it back; if it is gone for good: ringwood salvage {tier}"
             self.findings.add("file", f"the {tier} tier", tier, "fault", says, mend)
 
-    def _tier(self, tier: Tier) -> None:
+    def look_at(self, tier: Tier) -> None:
         """Look at one tier; where its file is broken, the look at it ends there."""
         try:
             with self._look.inspection.inspecting(tier) as inspector:

@@ -102,7 +102,8 @@ _LONE_ALIASES = """
 SELECT path FROM aliases WHERE document NOT IN (SELECT id FROM documents) LIMIT 1000"""
 _DROP_LONE = (
     "DELETE FROM nodes WHERE document NOT IN (SELECT id FROM documents)",
-    "DELETE FROM vectors WHERE node NOT IN (SELECT id FROM nodes)",
+    """DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM nodes n
+        WHERE n.id = vectors.node AND n.space = vectors.space AND n.script = vectors.script)""",
     "DELETE FROM aliases WHERE document NOT IN (SELECT id FROM documents)",
     "DELETE FROM recalled WHERE recall NOT IN (SELECT number FROM recalls)",
 )

@@ -21,6 +21,7 @@ COMMANDS = {
     "dream": ("Merge duplicates, compare all with all, undo it.", "dream"),
     "reindex": ("Go over to another embedder while recall goes on.", "upkeep"),
     "verify": ("Look whether everything is whole, and mend.", "check"),
+    "salvage": ("Make a broken tier anew, also from the mirror.", "check"),
     "backup": ("Copy the home into a folder that opens as a home.", "copies"),
     "export": ("Write all that is kept as lines of JSON.", "copies"),
     "spaces": ("List the spaces of the home.", "look"),
