@@ -87,7 +87,8 @@ def _neighbours(
     reader: Reader, space: str, nodes: Mapping[int, Node], lacking: Sequence[int]
 ) -> list[int]:
     """Look for nodes that share words with any of those that lack edges, in one query."""
-    terms = {term for each in terms_of([nodes[i] for i in lacking]).values() for term in each}
+    of_each = terms_of(list(nodes.values()))
+    terms = {term for node in lacking for term in of_each[node]}
     query = WordQuery(sorted(terms), max_postings=POSTINGS)
     ranked = reader.rank_words(query, [space], limit=LEXICAL + len(nodes)).order
     return [node for node in ranked if node not in nodes][:LEXICAL]
