@@ -345,7 +345,7 @@ def test_debug_shows_the_log_and_no_other_call_does(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert (b"WARNING:ringwood.write.worker" in done.stderr) is shown, done.stderr
+        assert (b"WARNING:ringwood.write.catch_up" in done.stderr) is shown, done.stderr
 
 
 def test_options_may_stand_before_the_command(

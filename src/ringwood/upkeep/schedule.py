@@ -169,7 +169,7 @@ class Schedule:
         with holding(self._home, SCHEDULE) as held:
             if not held:
                 return ()
-            self._count_the_dead()
+            self._take_note()
             end = None if within_s is None else monotonic() + within_s
 
             def stopping() -> bool:
@@ -191,7 +191,7 @@ class Schedule:
         return [job for job in self._jobs if job.shared]
 
     def _due_at(self, job: Job, now: datetime) -> datetime:
-        """Say when a job is due: what never ran, or ran at a time yet to come, is due now."""
+        """Say when a job is due: what ran at a time yet to come, or was never noted, is due now."""
         with self._engine().reading() as reader:
             last = reader.attempt(job.name)
         if last is None or last.is_due(now):
@@ -199,13 +199,20 @@ class Schedule:
         # Who shortened the interval since does not wait for the old one.
         return min(last.next_at, last.at + timedelta(seconds=max(job.every_s, self._retry_s)))
 
-    def _count_the_dead(self) -> None:
-        """Note of jobs that are under way, while nobody holds the lease, that they died."""
+    def _take_note(self) -> None:
+        """Note what is new: jobs that never ran here, and jobs whose process died.
+
+        A new home is left alone for a whole interval: what was just stored in it stays where it is.
+        What is under way while nobody holds the lease is nobody's any more.
+        """
+        now = datetime.now(UTC)
         with self._engine().reading() as reader:
-            left = [each for job in self._shared for each in reader.under_way(job.name)]
-        if left:
+            last = {job: reader.attempt(job.name) for job in self._shared}
+        news = [died(each, self._retry_s) for each in last.values() if each and each.under_way]
+        news += [_done(job, now) for job, each in last.items() if each is None]
+        if news:
             with self._engine().writing() as writer:
-                writer.put_attempts(died(each, self._retry_s) for each in left)
+                writer.put_attempts(news)
 
     def _do(self, job: Job, stopping: Stopping) -> None:
         piece = Piece(job.name)
@@ -222,8 +229,7 @@ class Schedule:
             _log.warning("%s is tried again later: %s", job.name, reason)
             after = failed(piece, before, reason, datetime.now(UTC), self._retry_s)
         else:
-            now = datetime.now(UTC)
-            after = Attempt(job.name, "", now, now + timedelta(seconds=job.every_s))
+            after = _done(job, datetime.now(UTC))
         with suppress(StorageError):  # then it looks as if it had died, and comes again
             self._note(after)
 
@@ -234,6 +240,10 @@ class Schedule:
     @property
     def _retry_s(self) -> float:
         return self._options.retry_s or RETRY_S
+
+
+def _done(job: Job, now: datetime) -> Attempt:
+    return Attempt(job.name, "", now, now + timedelta(seconds=job.every_s))
 
 
 def _step_back() -> None:

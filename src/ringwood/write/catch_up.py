@@ -175,6 +175,7 @@ class CatchUp:
             return reader.due_documents(MIRROR, _now(), limit=_FILES, again=self.retry_s > 0)
 
     def _mirror_failed(self, document: Document, error: StorageError) -> None:
+        _log.warning("document %s has no mirror file yet: %s", document.id, error.message)
         piece = Piece(MIRROR, str(document.id))
         with self.engine.reading() as reader:
             before = reader.attempt(piece.work, piece.item)
