@@ -477,12 +477,13 @@ def test_stats_count_the_home_and_the_space(app: Memory, other: Memory) -> None:
     assert content["nodes"] == sum(tier["nodes"] for tier in content["tiers"].values())
 
 
-def test_a_dream_finds_duplicates_of_its_own_space(app: Memory) -> None:
-    app.store(QUEUE.upper(), path="/queue-again")
+def test_a_dream_tells_of_merges_in_its_own_space(app: Memory) -> None:
+    app.store(f"{QUEUE}...", path="/queue-again")
 
-    groups = told(call(app, "mem_dream", {"dry_run": True}))["duplicate_groups"]
+    [merge] = told(call(app, "mem_dream", {"dry_run": True}))["merges"]
 
-    assert groups == [[address_of("app", "/queue"), address_of("app", "/queue-again")]]
+    assert merge["merged"] == address_of("app", "/queue-again")
+    assert merge["into"] == address_of("app", "/queue")
 
 
 def test_a_model_stores_nothing_while_capture_is_paused(words: Memory) -> None:

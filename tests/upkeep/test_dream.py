@@ -17,7 +17,7 @@ from ringwood.engine.sqlite import open_engine
 from ringwood.errors import NoHomeError
 from ringwood.memory import Memory
 from ringwood.types import Edge
-from ringwood.upkeep.dream import Dreamed, DreamOptions, Plan, dream
+from ringwood.upkeep.dream import Dreamed, DreamOptions, MergeReport, Plan, dream
 from ringwood.upkeep.relink import compare, read_outline, read_space, write
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
@@ -187,7 +187,7 @@ def test_a_dry_run_says_what_a_run_then_does(engine: Engine, meaning: Meaning) -
 
     assert edges_of(engine) == ()
     assert planned.dry_run
-    assert replace(planned, dry_run=False) == dream(engine, Plan(meaning))
+    assert replace(planned, dry_run=False, run=1) == dream(engine, Plan(meaning))
 
 
 def test_a_dream_that_is_cut_short_goes_on_where_it_was(engine: Engine, meaning: Meaning) -> None:
@@ -250,24 +250,12 @@ def test_a_document_that_moved_while_it_was_compared_is_linked_the_next_time(
     assert linked(engine) == {(one, other)}
 
 
-def test_documents_that_say_the_same_are_listed_and_left(engine: Engine, meaning: Meaning) -> None:
-    one, _, other = keep(engine, meaning, "Port 8090", "Port 8091", "port   8090\n")
-    keep(engine, meaning, "Port 8090", space="other")
+def test_the_merges_that_are_named_are_bounded() -> None:
+    named = MergeReport("global:/b", "global:/a", "says the same", None)
+    many = Dreamed(merged=15, merges=(named,) * 15)
 
-    done = dream(engine, Plan(meaning))
-
-    with engine.reading() as reader:
-        paths = {card.id: card.path for card in reader.roots("global")}
-    assert done.duplicates == 1
-    assert done.groups == ((f"global:{paths[one]}", f"global:{paths[other]}"),)
-    assert len(paths) == 3
-
-
-def test_the_groups_that_are_named_are_bounded() -> None:
-    many = Dreamed(duplicates=15, groups=(("a", "b"),) * 15)
-
-    assert len((many + many).groups) == 20
-    assert (many + many).duplicates == 30
+    assert len((many + many).merges) == 20
+    assert (many + many).merged == 30
 
 
 def test_by_words_alone_there_is_nothing_to_compare(words: Memory) -> None:
@@ -276,7 +264,7 @@ def test_by_words_alone_there_is_nothing_to_compare(words: Memory) -> None:
 
     done = words.dream()
 
-    assert (done.nodes, done.duplicates, done.waiting) == (0, 1, 0)
+    assert (done.nodes, done.merged, done.waiting) == (0, 1, 0)
     assert "words alone" in done.notes[0]
 
 
