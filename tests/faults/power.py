@@ -63,9 +63,10 @@ def cut(
         through: of so many cuts one is looked through.
     """
     chance = random.Random(seed)
+    first = recorded.ledger.steps[0].begun + 1  # before that nothing is promised
     for number, kind in enumerate(KINDS):
         share = len(range(number, cuts, len(KINDS)))
-        moments = sorted(chance.randint(1, len(recorded.log)) for _ in range(share))
+        moments = sorted(chance.randint(first, len(recorded.log)) for _ in range(share))
         disk, played = Disk(kind), 0
         for turn, moment in enumerate(moments):
             for change in recorded.log[played:moment]:

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="asks /proc which file a descriptor is of"
 )
 
-CUTS = 28
+CUTS = 24
 """Per day; `scripts/torture power` makes the two thousand of docs/reliability.md."""
 CONTROL_CUTS = 160
 """At most: the first that shows a fault is enough."""
