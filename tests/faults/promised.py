@@ -22,7 +22,7 @@ from ringwood.capture import spool
 from ringwood.capture.consent import is_paused_everywhere
 from ringwood.errors import AddressError
 from ringwood.memory import Memory
-from ringwood.types import Document
+from ringwood.types import Document, Dropped, Hit
 
 PAUSED = "capture is paused"
 SETTING = "budget.max_nodes"
@@ -177,9 +177,10 @@ def _answers(memory: Memory, document: Document, texts: Mapping[int, str]) -> It
     counts = Counter(word for text in texts.values() for word in set(text.split()))
     word = min(texts[document.id].split(), key=lambda each: (counts[each], -len(each)))
     answer = memory.recall(word, floor=0.0)
+    candidates: list[Hit | Dropped] = [*answer.hits, *answer.dropped]
     by_words = {
         each.document
-        for each in (*answer.hits, *answer.dropped)
+        for each in candidates
         if any(term.name == "lexical" and term.value > 0 for term in each.terms)
     }
     if str(document.id) not in by_words:
