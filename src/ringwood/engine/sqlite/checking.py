@@ -24,6 +24,7 @@ from ringwood.engine.sqlite.connection import (
     inspect,
     is_damage,
     meaning_of,
+    not_text,
     transaction,
     translated,
 )
@@ -290,9 +291,7 @@ class TierInspector:
                 self._connection.execute("BEGIN")
                 yield self._connection.execute
         except UnicodeDecodeError as error:
-            raise DamagedError(
-                f"{self._path} holds what is no text.", mend="ringwood salvage"
-            ) from error
+            raise not_text(self._path) from error
         finally:
             with suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")

@@ -23,6 +23,7 @@ from ringwood.engine.sqlite.connection import (
     is_damage,
     meaning_of,
     no_home,
+    not_text,
     remaining,
     transaction,
 )
@@ -228,6 +229,8 @@ class Connected:
             if is_damage(error) and tier is None:
                 self._note_damage()
             raise meaning_of(error, what) from error
+        except UnicodeDecodeError as error:
+            raise not_text(what) from error
 
     def _note_damage(self) -> None:
         """Find out which colder tier broke: later readings go on without it."""

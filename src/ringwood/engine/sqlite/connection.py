@@ -220,6 +220,13 @@ _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
 )
 
 
+def not_text(what: Path) -> DamagedError:
+    """Say that a file holds bytes where it was given text: a bit of it changed."""
+    return DamagedError(
+        f"{what} holds what is no text", mend=f"`ringwood verify` says where; {_SALVAGE}"
+    )
+
+
 def is_damage(error: apsw.Error) -> bool:
     """Say whether a file is broken, as against busy, full or unreadable for the moment."""
     return isinstance(error, (apsw.CorruptError, apsw.NotADBError))
