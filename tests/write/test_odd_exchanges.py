@@ -45,6 +45,25 @@ def test_an_exchange_that_cannot_be_stored_keeps_no_other_out(words: Memory) -> 
     assert taken.waiting == 1
 
 
+def test_an_exchange_that_cannot_be_stored_is_tried_ever_more_seldom(words: Memory) -> None:
+    for kind, text in (("person", "Lost?"), ("end", "")):
+        spool.append(
+            words.home,
+            Event(host="h", session="half \ud800", sequence="1", kind=kind, text=text, at=0.0),
+        )
+    first, again = words.take_in(), words.take_in()
+    assert (len(first.failed), first.put_off, first.waiting) == (1, 0, 2)
+    assert (again.failed, again.put_off, again.waiting) == ((), 1, 2), "two minutes are not over"
+
+    [failing] = words.stats().failing
+    assert (failing.work, failing.items, failing.failures) == ("exchange", 1, 1)
+    assert "Lost" not in failing.error
+
+    assert len(words.take_in(everything=True).failed) == 1, "whoever asks for it does not wait"
+    [failing] = words.stats().failing
+    assert (failing.next_at - failing.at).total_seconds() == 240.0
+
+
 def test_a_time_beyond_all_numbers_is_set_aside(words: Memory) -> None:
     name = spool.append(
         words.home,

@@ -16,6 +16,7 @@ from ringwood.recall import browse
 from ringwood.recall.brief import outline
 from ringwood.recall.browse import NodeView, Reach, TreeLine
 from ringwood.types import TIERS, Document, Tier
+from ringwood.upkeep.compact import log_notes
 from ringwood.upkeep.lease import lease_of
 from ringwood.upkeep.rotate import ROTATION, doubted_at
 from ringwood.upkeep.schedule import SCHEDULE
@@ -29,6 +30,9 @@ INDEX_HEAD = (
     "",
 )
 """What stands above the list that `index` gives."""
+LONG_LOG = 20 * 1024 * 1024
+"""Bytes of a write-ahead log that somebody holds: without a reader in the way it has at most 16 MB,
+and what is written since is brought in within a few."""
 LEASES = (SCHEDULE, ROTATION, "dream")
 """Upkeep that one process does at a time."""
 
@@ -123,10 +127,12 @@ class Looking(Opened):
         with self._opened.engine().reading() as reader:
             totals = reader.totals(choice.remembered.identity or None)
             notes = (*choice.notes, *self._coming(reader), *self._opened.troubles, *self._places())
+            notes = (*notes, *_long_logs(totals))
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
             attempts = reader.attempts()
             doubted = doubted_at(reader, datetime.now(UTC))
+        notes += log_notes(self._opened.engine())  # our own snapshot must not be what holds a log
         return Stats(
             home=self.home,
             space=self.space,
@@ -173,3 +179,13 @@ class Looking(Opened):
             f"{coming.name} is being filled in: {there.vectors} of {there.nodes} nodes have its"
             " vector. `ringwood reindex` goes on with it.",
         )
+
+
+def _long_logs(totals: Totals) -> tuple[str, ...]:
+    """Say whose write-ahead log a reader holds."""
+    return tuple(
+        f"The log of the {tier} tier has {held.wal_bytes / 1e6:.0f} MB: a process has been reading"
+        " for long. It shrinks when that ends."
+        for tier, held in totals.tiers.items()
+        if held.wal_bytes > LONG_LOG
+    )

@@ -163,6 +163,16 @@ def stats(memory: Memory, given: Arguments) -> dict[str, Any]:
         "missing_tiers": list(stats.missing_tiers),
         "embedder": stats.embedder,
         "notes": list(stats.notes),
+        "failing": [  # without the reasons, which may name what lies in other spaces
+            {
+                "work": each.work,
+                "items": each.items,
+                "failures": each.failures,
+                "at": stamp(each.at),
+                "next_at": stamp(each.next_at),
+            }
+            for each in stats.failing
+        ],
     }
 
 

@@ -5,6 +5,7 @@ exchange -> without what we recalled ourselves -> with what was stored of it bef
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -117,7 +118,7 @@ def store_exchanges(
     total = TakenIn()
     known = {} if retry is None else _known(engine)
     for exchange in exchanges:
-        piece = Piece(EXCHANGE, sha256_of(exchange.source)[:32])
+        piece = Piece(EXCHANGE, _digest(exchange.source))
         before = known.get(piece.item)
         if before is not None and retry is not None and not retry.allows(before):
             total += TakenIn(put_off=1)
@@ -140,6 +141,11 @@ def store_exchanges(
                 with suppress(StorageError):  # then it is tried again sooner
                     note_trouble(engine, piece, told, retry.retry_s)
     return total
+
+
+def _digest(source: str) -> str:
+    """Name a source key, which may hold what no database takes."""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _known(engine: Engine) -> dict[str, Attempt]:
