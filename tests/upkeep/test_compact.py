@@ -8,11 +8,13 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.engine.moving import FILES
+from tests.engine.test_log import write_megabytes
 from tests.upkeep.aged import fill, rotated, text_of, tiers_of
 
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import FullError
+from ringwood.memory import Memory
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep import compact as compaction
 from ringwood.upkeep.compact import compact
@@ -175,3 +177,21 @@ def test_the_files_stay_in_wal_mode(engine: Engine, home: Path, aged: list[int])
         assert connection.pragma("integrity_check") == "ok"
         connection.close()
     assert not [file.name for file in home.iterdir() if "vacuum" in file.name]
+
+
+def test_stats_say_that_a_log_is_large_and_why(engine: Engine, home: Path) -> None:
+    fill(engine, [1])
+    other = apsw.Connection(str(home / FILES["hot"]))
+    other.execute("BEGIN")
+    assert other.execute("SELECT count(*) FROM documents").get == 1
+    with Memory.open(home, embedder="words") as memory:
+        assert memory.stats().notes == ()
+        write_megabytes(engine, 20)
+
+        held = memory.stats().notes
+        other.close()
+        free = memory.stats().notes
+
+    assert "log of the hot tier has" in held[0]
+    assert "something still reads" in held[0]
+    assert "the next write empties it" in free[0]

@@ -30,9 +30,6 @@ INDEX_HEAD = (
     "",
 )
 """What stands above the list that `index` gives."""
-LONG_LOG = 20 * 1024 * 1024
-"""Bytes of a write-ahead log that somebody holds: without a reader in the way it has at most 16 MB,
-and what is written since is brought in within a few."""
 LEASES = (SCHEDULE, ROTATION, "dream")
 """Upkeep that one process does at a time."""
 
@@ -127,7 +124,6 @@ class Looking(Opened):
         with self._opened.engine().reading() as reader:
             totals = reader.totals(choice.remembered.identity or None)
             notes = (*choice.notes, *self._coming(reader), *self._opened.troubles, *self._places())
-            notes = (*notes, *_long_logs(totals))
             unmirrored = len(reader.unmirrored(1000)) if self.config.mirror.enabled else 0
             missing = reader.missing_tiers
             attempts = reader.attempts()
@@ -179,13 +175,3 @@ class Looking(Opened):
             f"{coming.name} is being filled in: {there.vectors} of {there.nodes} nodes have its"
             " vector. `ringwood reindex` goes on with it.",
         )
-
-
-def _long_logs(totals: Totals) -> tuple[str, ...]:
-    """Say whose write-ahead log a reader holds."""
-    return tuple(
-        f"The log of the {tier} tier has {held.wal_bytes / 1e6:.0f} MB: a process has been reading"
-        " for long. It shrinks when that ends."
-        for tier, held in totals.tiers.items()
-        if held.wal_bytes > LONG_LOG
-    )

@@ -98,6 +98,19 @@ def compact(
     )
 
 
+def log_notes(engine: Engine) -> tuple[str, ...]:
+    """Say in sentences which write-ahead logs are large, and why."""
+    return tuple(
+        f"The log of the {tier} tier has {log.bytes / 1e6:,.0f} MB: "
+        + (
+            "something still reads what was there before; it shrinks when that has ended."
+            if log.held
+            else "the next write empties it."
+        )
+        for tier, log in engine.large_logs().items()
+    )
+
+
 def _planned(engine: Engine, tier: Tier) -> Shrunk:
     there = engine.footprint(tier)
     return Shrunk(there.bytes, there.content_bytes, later=False)
