@@ -242,7 +242,7 @@ def text_without(home: str, keys: Collection[str]) -> str:
     document = tomlkit.parse(text)
     for key in left_out:
         section, _, name = key.partition(".")
-        document[section].remove(name)  # type: ignore[union-attr]
+        document[section].remove(name)
     return tomlkit.dumps(document)
 
 

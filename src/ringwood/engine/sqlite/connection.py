@@ -39,6 +39,10 @@ _UNTRUSTING = "PRAGMA trusted_schema = OFF"  # a crafted file calls no function 
 _CASCADE = "PRAGMA foreign_keys = ON"
 _LOG_AHEAD = "PRAGMA journal_mode = WAL"
 
+_HAS_IDENTITY = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'identity')"
+_FOREIGN = """
+SELECT next NOT IN (SELECT file FROM identity) FROM counters WHERE name = 'file'"""
+
 ATTACH: Mapping[Tier, str] = {"warm": "ATTACH ? AS warm", "cold": "ATTACH ? AS cold"}
 """How the colder tiers join a connection to the hot one."""
 
@@ -137,13 +141,27 @@ def inspect(path: Path) -> int:
 
     Raises:
         SchemaError: when a newer Ringwood wrote it.
-        StorageError: when another program did.
+        DamagedError: when the log beside it belongs to another file.
+        StorageError: when another program wrote it.
     """
     with closing(apsw.Connection(name_for_reading(path), flags=_OPEN)) as connection:
         # Closing would otherwise move what a newer Ringwood left in its log into the file.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
-        return version_of(connection, path)
+        version = version_of(connection, path)
+        if log_bytes(path) and connection.execute(_HAS_IDENTITY).get:
+            _require_own_log(connection, path)
+        return version
+
+
+def _require_own_log(connection: apsw.Connection, path: Path) -> None:
+    """Refuse what a file and the log of another one make together: SQLite reads any whole log."""
+    if connection.execute(_FOREIGN).get:
+        raise DamagedError(
+            f"the log beside {path} is not its own: one of the two was put there later; nothing was"
+            " changed",
+            mend=f"move {path.name}-wal and {path.name}-shm away, if the file is the right one",
+        )
 
 
 def upgrade(path: Path, version: int) -> None:

@@ -16,7 +16,7 @@ from ringwood.types import TIERS, Tier
 
 _SCHEMA_OF: Mapping[Tier, str] = {"hot": "main", "warm": "warm", "cold": "cold"}
 
-_COUNTERS = "SELECT name, next FROM main.counters ORDER BY name"
+_COUNTERS = "SELECT name, next FROM main.counters WHERE name <> 'file' ORDER BY name"
 _SETTING = "SELECT substr(key, 6), value FROM main.meta WHERE key = 'home.' || ?"
 _SPACES = "SELECT number, name, key FROM main.spaces ORDER BY number"
 _TOMBSTONES = "SELECT space, hash, at FROM main.tombstones ORDER BY space, hash"

@@ -271,6 +271,16 @@ CREATE TABLE attempts (
 PRAGMA user_version = 7;
 """
 
+_IDENTITY = """
+-- Which file this is, at random, in two places. The log holds the second wherever a text was stored
+-- in hot, and never the first: where they differ, the log beside the file is that of another.
+CREATE TABLE identity (file INTEGER NOT NULL);
+INSERT INTO identity VALUES (abs(random() % 1000000000000));
+INSERT INTO counters SELECT 'file', file FROM identity;
+
+PRAGMA user_version = 8;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _ACTORS,
@@ -279,6 +289,7 @@ MIGRATIONS: tuple[str, ...] = (
     _BACKGROUNDS,
     _DREAMS,
     _ATTEMPTS,
+    _IDENTITY,
 )
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 

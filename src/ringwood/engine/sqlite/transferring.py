@@ -28,6 +28,12 @@ _PAGES = 256
 _BEGIN_FILLING = "INSERT OR IGNORE INTO meta VALUES ('filling', 'begun')"
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _NEXT_GENERATION = "UPDATE meta SET value = ? + 1 WHERE key = 'generation'"
+# A copy is a file of its own: the log of the original is not read into it where one takes the
+# other's place.
+_OF_ITS_OWN = (
+    "UPDATE identity SET file = abs(random() % 1000000000000)",
+    "UPDATE counters SET next = (SELECT file FROM identity) WHERE name = 'file'",
+)
 _MIRRORED = "SELECT id, mirrored_sha256, mirrored_path FROM all_documents"
 _MIRRORED_HERE = "SELECT id, mirrored_sha256, mirrored_path FROM documents"
 _UNMIRROR = "UPDATE documents SET mirrored_sha256 = NULL WHERE id = ?"
@@ -132,7 +138,7 @@ class Transferring(Connected):
         """Make copied tiers and a mirror that was copied after them agree; see `Transfer`."""
         with self._connected() as connection:
             now = {row[0]: row for row in connection.execute(_MIRRORED)}
-        known: set[str | None] = set()
+        known: set[object] = set()
         for tier in reversed(TIERS):
             path = folder / FILES[tier]
             if not files.exists(path):
@@ -162,6 +168,8 @@ def _copy(source: apsw.Connection, schema: str, path: Path, tell: Callable[[int]
             while not copying.done:
                 copying.step(_PAGES)
                 tell(copying.page_count - copying.remaining)
+        for rename in _OF_ITS_OWN:
+            target.execute(rename)
     _sync(path)
 
 
