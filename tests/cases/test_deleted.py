@@ -35,7 +35,7 @@ def logs_of(home: Path) -> str:
     """Unpack every recall that is logged."""
     with closing(apsw.Connection(str(home / "memory.db"))) as connection:
         payloads = connection.execute("SELECT payload FROM recalls").fetchall()
-    return "".join(str(unpack(payload)) for (payload,) in payloads)
+    return "".join(str(unpack(row[0])) for row in payloads if isinstance(row[0], bytes))
 
 
 def fill(home: Path) -> None:
@@ -112,7 +112,9 @@ def test_deleting_rows_alone_would_leave_the_text_in_the_bytes(tmp_path: Path) -
     home = tmp_path / "home"
     fill(home)
 
-    with closing(apsw.Connection(str(home / "memory.db"))) as connection:  # with none of our settings
+    with closing(
+        apsw.Connection(str(home / "memory.db"))
+    ) as connection:  # with none of our settings
         connection.execute("PRAGMA secure_delete = OFF").fetchall()
         connection.execute("DELETE FROM documents")
 
