@@ -77,7 +77,7 @@ _UNIT_CHARS = 4
 _FOLDED_CHARS = 3
 """Letters from which on the case of a word says nothing; below, `us` and `US` are two."""
 _SHORT = frozenset(
-    "a i an as at be by do he if in is it me my no of on or so to up us we".split()  # noqa: SIM905 - as a list it takes a page
+    "a i i'm an as at be by do he if in is it me my no of on or so to up us we".split()  # noqa: SIM905 - as a list it takes a page
 )
 """Short words that may begin a sentence. All in capitals they are something else: IT, US, OR."""
 
