@@ -24,15 +24,28 @@ class Entry:
     """Whether it is a copy, which differs in blanks only."""
     is_exchange: bool = False
     """Whether it was captured: its text has a form of its own."""
+    has_merged: bool = False
+    """Whether it stands for its copy, too."""
     apart: bool = False
     """Whether a merge of it was taken back: it is not merged again as it is."""
     former: list[str] = field(default_factory=list)
     """Addresses that lead to it still."""
+    stored: list[str] = field(init=False)
+    """The words it was stored with, also those of paragraphs that were forgotten since."""
+
+    def __post_init__(self) -> None:
+        """Begin with what was stored."""
+        self.stored = list(self.words)
 
     @property
     def text(self) -> str:
-        """What is stored of it."""
+        """What is left of it."""
         return text_of(self.words, spaced=self.spaced)
+
+    @property
+    def given(self) -> str:
+        """What was stored."""
+        return text_of(self.stored, spaced=self.spaced)
 
     @property
     def folder(self) -> str:
@@ -81,6 +94,7 @@ class Model:
         """Take a paragraph away for good."""
         entry = self.entries[handle]
         entry.words = [each for each in entry.words if each != word]
+        entry.has_merged = False
         self._tombstones.add((entry.space, normal(text_of([word]))))
         self._bury([word])
 
@@ -88,12 +102,15 @@ class Model:
         """Give a document other paragraphs; of those that were forgotten none comes back."""
         entry = self.entries[handle]
         before, entry.words = entry.words, self.left_of(entry.space, words)
-        entry.spaced = entry.apart = False
+        entry.stored = list(words)
+        entry.spaced = entry.apart = entry.has_merged = False
         self._bury(before)
 
-    def drop(self, handle: int) -> None:
-        """Take a document away of which another one stands for it."""
-        self.entries.pop(handle)
+    def merge(self, handle: int, survivor: int) -> None:
+        """Let one document stand for another one."""
+        gone, entry = self.entries.pop(handle), self.entries[survivor]
+        entry.former += [gone.address, *gone.former]
+        entry.has_merged = True
 
     def left_of(self, space: str, words: list[str]) -> list[str]:
         """Leave out the paragraphs that were forgotten in a space."""

@@ -102,7 +102,7 @@ class Machine(RuleBasedStateMachine):
             self._pass()
             return
         entry = self._note(pick)
-        receipt = self._in(entry.space).store(entry.text, source=entry.source)
+        receipt = self._in(entry.space).store(entry.given, source=entry.source)
         assert receipt.state == "existing"
         if entry.source is not None:  # without a key, a document of the same text is as good
             assert receipt.document == entry.document
@@ -246,10 +246,7 @@ class Machine(RuleBasedStateMachine):
             self.check_everything()
             return
         for goes, stays in merged:
-            entry = self.model.entries[goes]
-            survivor = self.model.entries[stays]
-            self.model.drop(goes)
-            survivor.former += [entry.address, *entry.former]
+            self.model.merge(goes, stays)
 
     @rule()
     def export_and_restore(self) -> None:
@@ -362,7 +359,7 @@ class Machine(RuleBasedStateMachine):
         if len(twins) > 1 or self.model.is_forgotten(entry.space, text) or kept != entry.words:
             return
         receipt = self._in(entry.space).store(text)
-        if entry.spaced:
+        if entry.spaced or entry.has_merged:
             assert receipt.state == "existing"
             return
         self._add(entry.space, list(entry.words), receipt, spaced=True)
@@ -526,7 +523,7 @@ class Forgetful(Model):
 class Doubling(Model):
     """A wrong model: it does not know that a dream merges."""
 
-    def drop(self, handle: int) -> None:
+    def merge(self, handle: int, survivor: int) -> None:
         """Keep both."""
 
 
