@@ -278,7 +278,7 @@ def spoil(
             with tracing(child.pid, folder / "calls", spoiling):
                 _let_stop(child, folder, 2)
         lines = lines_of(folder)
-        problems = [text or "" for what, _, text, _ in lines if what == "problem"]
+        problems = [text or "" for what, _, text, *_ in lines if what == "problem"]
         if child.code != 0:
             problems.append(f"untyped: the process ended with {child.code}")
         if fault.way == "command":
@@ -290,7 +290,7 @@ def spoil(
         return Outcome(
             fault,
             was_spoiled(folder / "calls"),
-            tuple(text or "" for what, _, text, _ in lines if what == "error"),
+            tuple(text or "" for what, _, text, *_ in lines if what == "error"),
             (*problems, *judge.found_in(folder)),
         )
 
@@ -320,7 +320,7 @@ def _answer_of(folder: Path, fault: Fault) -> Iterator[str]:
     said = _text_of(folder / _ERR)
     if "Traceback" in said:
         yield f"untyped: {said.strip().splitlines()[-1]}"
-    code = next((text for what, _, text, _ in lines_of(folder) if what == "exit"), None)
+    code = next((text for what, _, text, *_ in lines_of(folder) if what == "exit"), None)
     if code not in ("0", "1", "3"):
         yield f"untyped: the command ends with {code}: {_text_of(folder / _OUT)[:300]}"
     if fault.point.call == "write":

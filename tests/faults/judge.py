@@ -34,6 +34,7 @@ HARM = ("lost", "twice", "torn", "corrupt", "back")
 
 _TWO_HOURS = 7200
 _TICK_S = 0.1
+_FOLLOW_S = 6.0
 _DRAFT = re.compile(r"\.(new|tmp|part)$|^\.ringwood-draft-|-journal$|^restoring-")
 
 
@@ -45,6 +46,8 @@ class Promise:
     """Whether the text is a document of its own."""
     may_be: set[str | None] = field(default_factory=lambda: {None})
     """Texts, any of which is right; None: it is right that it is not there."""
+    copies: int = 1
+    """How many documents may hold it."""
     forgotten: bool = False
     """Whether it was acknowledged that it is gone."""
 
@@ -52,10 +55,11 @@ class Promise:
 def promises(trial: Path) -> dict[str, Promise]:
     """Say what may be found, by the log of a trial."""
     found: dict[str, Promise] = {}
-    for what, key, text, whole in lines_of(trial):
+    for what, key, text, whole, copies in lines_of(trial):
         if what not in ("begin", "done"):
             continue
         promise = found.setdefault(key, Promise(whole))
+        promise.copies = copies
         if what == "done":
             promise.may_be = {text}
             promise.forgotten = text is None
@@ -111,7 +115,7 @@ def _judge(name: str, trial: Path) -> Iterator[str]:
 
 def _let_follow(memory: Memory) -> None:
     """Give vectors and mirror time, also for a second attempt at what failed before."""
-    until = time.monotonic() + WAIT_S / 3
+    until = time.monotonic() + _FOLLOW_S
     while time.monotonic() < until:
         memory.recall("heron", counted=False)  # any question sets it going
         memory.wait(WAIT_S)
@@ -146,7 +150,7 @@ def _compared(texts: Texts, promised: Mapping[str, Promise]) -> Iterator[str]:
         holding = [text for text in texts.values() if key in text]
         if not holding and None not in promise.may_be:
             yield f"lost: {key}"
-        elif len(holding) > 1:
+        elif len(holding) > promise.copies:
             yield f"twice: {key} is in {len(holding)} documents"
         elif holding and not _is_among(holding[0], promise):
             kind = "back" if promise.forgotten else "torn"
@@ -161,11 +165,10 @@ def _is_among(text: str, promise: Promise) -> bool:
 
 def _recalled(memory: Memory, texts: Texts, promised: Iterable[str]) -> Iterator[str]:
     """Ask for every text by the word that only it holds."""
-    holder = {key: str(d.id) for key in promised for d, text in texts.items() if key in text}
     for key in promised:
+        holders = {str(d.id) for d, text in texts.items() if key in text}
         hits = memory.recall(key, counted=False).hits
-        first = hits[0].document if hits else None
-        if first != holder.get(key):
+        if {hit.document for hit in hits[:1]} - holders or (holders and not hits):
             yield f"unfindable: {key}"
         if len({hit.address for hit in hits}) < len(hits):
             yield f"twice: a recall of {key} shows a node twice"

@@ -20,7 +20,7 @@ from tests.faults.warm import Warm
 
 AT_ONCE = 2
 """Trials side by side: as many as the least machine has cores."""
-CONTROL_SHARE = 0.05
+CONTROL_SHARE = 0.02
 """Trials of each control, as a share of all."""
 
 
@@ -148,12 +148,16 @@ def bench(folder: Path) -> Iterator[Bench]:
 def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
     """Kill every workload, and every control."""
     until = time.monotonic() + options.minutes * 60
+    left = len(workloads.WORKLOADS) + len(naive.CONTROLS)
     each = max(1, options.points // len(workloads.WORKLOADS))
     of_a_control = max(1, int(CONTROL_SHARE * options.points))
     with bench(options.folder) as ready:
 
         def swept(case: Case, points: int) -> list[Verdict]:
-            return ready.sweep(case, spread(ready.calls(case), points, options.seed), until)
+            nonlocal left
+            now = time.monotonic()
+            share_s, left = (until - now) / left, left - 1
+            return ready.sweep(case, spread(ready.calls(case), points, options.seed), now + share_s)
 
         missed: set[str] = set()
         told: dict[str, list[str]] = {name: [] for name in workloads.WORKLOADS}

@@ -33,9 +33,9 @@ _FILES: dict[Tier, str] = dict(zip(("hot", "warm", "cold"), judge.FILES, strict=
 class EagerLog(Log):
     """Acknowledges before anything is done."""
 
-    def begin(self, key: str, text: str | None, *, whole: bool = True) -> None:
+    def begin(self, key: str, text: str | None, *, whole: bool = True, copies: int = 1) -> None:
         """Say at once that it is done."""
-        self.done(key, text, whole=whole)
+        self.done(key, text, whole=whole, copies=copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,13 @@ def _carry(hot: apsw.Connection, tier: Tier, move: Move) -> None:
         f"INSERT INTO {tier}.words (rowid, terms) VALUES (?, ?)",
         [(node, content_of(space, terms)) for node, terms in move.terms.items()],
     )
+    hot.execute(f"INSERT OR IGNORE INTO {tier}.embedders SELECT * FROM main.embedders")
+    hot.execute(
+        f"INSERT INTO {tier}.vectors (node, embedder, space, script, digest, row)"
+        " SELECT node, embedder, space, script, digest, row FROM main.vectors"
+        " WHERE node IN (SELECT id FROM main.nodes WHERE document = ?)",
+        which,
+    )
     moves.remove_document(hot, move.document)
 
 
@@ -185,7 +192,7 @@ CONTROLS = {
     "deleted, then inserted elsewhere": Control("rotate", _delete_first, Point("fdatasync", 10)),
     "one transaction over attached files": Control("rotate", _attach, Point("fdatasync", 4)),
     "every copy taken for a document": Control(
-        "rotate", partial(_plainly, "rotate"), Point("fdatasync", 4), judge.judge_copies
+        "rotate", partial(_plainly, "rotate"), Point("fdatasync", 6), judge.judge_copies
     ),
     "written in place": Control("mirror", _write_in_place, Point("write", 4)),
 }

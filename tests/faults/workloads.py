@@ -33,6 +33,8 @@ WAIT_S = 60.0
 
 KNOWN = "zs000k"
 """Stands in a note that most homes hold before anything is spoiled."""
+_TWICE = ("zt000k", "zt001k", "zt002k")
+"""Stand in two documents each, until somebody dreams."""
 _COPIED = 10
 """Documents of a home that is copied."""
 
@@ -52,23 +54,24 @@ class Log:
         """Close it."""
         os.close(self._handle)
 
-    def begin(self, key: str, text: str | None, *, whole: bool = True) -> None:
+    def begin(self, key: str, text: str | None, *, whole: bool = True, copies: int = 1) -> None:
         """Say that a text is about to be there.
 
         Args:
             key: a word that stands in this text and in no other.
             text: what will be kept; None: it will be gone.
             whole: whether it is a document of its own, and not a part of one.
+            copies: how many documents may hold it.
         """
-        self._add("begin", key, text, whole)
+        self._add("begin", key, text, whole, copies)
 
-    def done(self, key: str, text: str | None, *, whole: bool = True) -> None:
+    def done(self, key: str, text: str | None, *, whole: bool = True, copies: int = 1) -> None:
         """Say that it was acknowledged."""
-        self._add("done", key, text, whole)
+        self._add("done", key, text, whole, copies)
 
     def note(self, what: str, text: str) -> None:
         """Say something else."""
-        self._add(what, "", text, True)
+        self._add(what, "", text, True, 1)
 
     def _add(self, *fields: object) -> None:
         # `writev` is not among the calls that are spoiled: a trial is to hit what we test.
@@ -308,8 +311,41 @@ def _reindex(memory: Memory, log: Log, trial: Path) -> None:
     memory.reindex("hashing")
 
 
+def _said_again(memory: Memory, log: Log, trial: Path) -> None:
+    """Keep texts of every age, some of them twice."""
+    _of_all_ages(6, memory, log, trial)
+    for place, key in enumerate(_TWICE):
+        text = note(key)
+        for copy in range(2):
+            at = datetime.now(UTC) - timedelta(days=_AGES[copy * place])
+            log.begin(key, text, copies=2)
+            memory.store(text, source=f"{key} {copy}", at=at)
+        log.done(key, text, copies=2)
+
+
 def _dream(memory: Memory, log: Log, trial: Path) -> None:
     memory.dream()
+
+
+def _merged(memory: Memory, log: Log, trial: Path) -> None:
+    memory.dream()
+    for key in _TWICE:
+        log.done(key, note(key))
+
+
+def _dreamed(memory: Memory, log: Log, trial: Path) -> None:
+    _said_again(memory, log, trial)
+    memory.wait(WAIT_S)
+    _merged(memory, log, trial)
+
+
+def _undo(memory: Memory, log: Log, trial: Path) -> None:
+    for key in _TWICE:
+        log.begin(key, note(key), copies=2)
+    if memory.dreams():
+        memory.undo()
+    for key in _TWICE:
+        log.done(key, note(key), copies=2)
 
 
 # -- copying ---------------------------------------------------------------------------------------
@@ -376,7 +412,8 @@ WORKLOADS = {
     "compact": Workload("hashing", _compact, _rotated, _compact),
     "mirror": Workload("words", _mirror, _some_notes, settings=_NO_MIRROR),
     "reindex": Workload("words", _reindex, _some_notes, _reindex),
-    "dream": Workload("hashing", _dream, partial(_of_all_ages, 12), _dream),
+    "dream": Workload("hashing", _dream, _said_again, _merged),
+    "undo a dream": Workload("hashing", _undo, _dreamed, _undo),
     "export": Workload("hashing", _export, _some_notes, _export, check=_restorable),
     "backup": Workload("hashing", _back_up, _some_notes, _back_up, check=_openable),
     "restore": Workload("hashing", _restore, _exported, _restore),
@@ -389,7 +426,7 @@ SMALL = {
     "few captured": Workload("words", partial(_capture, 2), _one_note, _go_on_talking),
     "few rotated": Workload("hashing", _rotate, partial(_of_all_ages, 3), _rotate),
     "few compacted": Workload("hashing", _compact, partial(_of_all_ages, 3), _compact),
-    "few dreamed of": Workload("hashing", _dream, partial(_of_all_ages, 3), _dream),
+    "few dreamed of": Workload("hashing", _dream, _said_again, _merged),
     "few mirrored": Workload("words", _mirror, _one_note, settings=_NO_MIRROR),
     "few recalled": Workload("hashing", _recall, _one_note),
     "few forgotten": Workload("hashing", _forget, _some_notes, _forget),
@@ -399,8 +436,9 @@ SMALL = {
 """The same with so few calls that every one of them can be tried."""
 
 
-Line = tuple[str, str, str | None, bool]
-"""What happened, to which key, with which text, and whether that is a document of its own."""
+Line = tuple[str, str, str | None, bool, int]
+"""What happened, to which key, with which text, whether that is a document of its own, and how many
+documents may hold it."""
 
 
 def lines_of(trial: Path) -> list[Line]:
