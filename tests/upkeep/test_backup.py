@@ -204,6 +204,7 @@ def _interrupt(*_: int) -> None:
 def test_too_little_room_is_said_before_anything_is_written(words: Memory, tmp_path: Path) -> None:
     words.store("alpha")
     sparse = tmp_path / "home" / "mirror" / "large.md"
+    sparse.parent.mkdir(exist_ok=True)
     with sparse.open("wb") as file:
         file.truncate(1 << 43)  # eight terabytes, none of them there
     with pytest.raises(FullError, match="MB are free"):
