@@ -158,10 +158,12 @@ class Schedule:
         """Do what is shared and due, unless another process of the home is at it; return the names.
 
         Args:
-            within_s: stop after so many seconds; None: only when told.
+            within_s: stop after so many seconds, and begin nothing where the write lock is not had
+                within them; None: only when told.
 
         Raises:
             NoHomeError: when there is none.
+            BusyError: when the write lock was not had in time.
             StorageError: when the home cannot be written.
         """
         if not self._engine().writable or not self._due(datetime.now(UTC)):
@@ -169,7 +171,7 @@ class Schedule:
         with holding(self._home, SCHEDULE) as held:
             if not held:
                 return ()
-            self._take_note()
+            self._take_note(within_s)
             end = None if within_s is None else monotonic() + within_s
 
             def stopping() -> bool:
@@ -179,7 +181,7 @@ class Schedule:
             for job in self._due(datetime.now(UTC)):  # again: another may have just done it
                 if stopping():
                     break
-                self._do(job, stopping)
+                self._do(job, stopping, within_s)
                 done.append(job.name)
         return tuple(done)
 
@@ -199,7 +201,7 @@ class Schedule:
         # Who shortened the interval since does not wait for the old one.
         return min(last.next_at, last.at + timedelta(seconds=max(job.every_s, self._retry_s)))
 
-    def _take_note(self) -> None:
+    def _take_note(self, within_s: float | None) -> None:
         """Note what is new: jobs that never ran here, and jobs whose process died.
 
         A new home is left alone for a whole interval: what was just stored in it stays where it is.
@@ -211,15 +213,15 @@ class Schedule:
         news = [died(each, self._retry_s) for each in last.values() if each and each.under_way]
         news += [_done(job, now) for job, each in last.items() if each is None]
         if news:
-            with self._engine().writing() as writer:
+            with self._engine().writing(timeout_s=within_s) as writer:
                 writer.put_attempts(news)
 
-    def _do(self, job: Job, stopping: Stopping) -> None:
+    def _do(self, job: Job, stopping: Stopping, within_s: float | None) -> None:
         piece = Piece(job.name)
         with self._engine().reading() as reader:
             before = reader.attempt(job.name)
         mark = begun(piece, before, datetime.now(UTC))
-        self._note(mark)
+        self._note(mark, within_s)
         try:
             job.work(stopping)
         except StoppedError:
@@ -231,10 +233,10 @@ class Schedule:
         else:
             after = _done(job, datetime.now(UTC))
         with suppress(StorageError):  # then it looks as if it had died, and comes again
-            self._note(after)
+            self._note(after, within_s)
 
-    def _note(self, attempt: Attempt) -> None:
-        with self._engine().writing() as writer:
+    def _note(self, attempt: Attempt, within_s: float | None) -> None:
+        with self._engine().writing(timeout_s=within_s) as writer:
             writer.put_attempts([attempt])
 
     @property
