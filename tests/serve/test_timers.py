@@ -78,7 +78,9 @@ def tiers(home: Path) -> dict[str, int]:
     """Count the documents of each tier."""
     engine = open_engine(home, create=False)
     with engine.reading() as reader:
-        found = {tier: each.documents for tier, each in reader.totals().tiers.items()}
+        found: dict[str, int] = {
+            tier: each.documents for tier, each in reader.totals().tiers.items()
+        }
     engine.close()
     return found
 
@@ -240,7 +242,7 @@ def test_a_recall_is_not_slowed_beyond_reason_while_the_timer_rotates(home: Path
         before = median(seconds_of(memory, 40))
         memory.keep_schedule()
         eventually(lambda: tiers(home)["warm"] > 0)
-        during = []
+        during: list[float] = []
         while tiers(home)["warm"] < 1500:
             during += seconds_of(memory, 3)
         assert len(during) >= 6, "the rotation was over before anything was asked"
