@@ -230,7 +230,7 @@ def _go_through(
                 unchanged=(name,) if outline.done else (),
                 too_large=() if outline.done else (name,),
             )
-        twins = find_twins(reader, outline.cards.values(), meaning, reader.apart(name))
+        twins = find_twins(reader, outline.cards.values(), plan.meaning, reader.apart(name))
     if not plan.dry_run:
         twins = _merge_all(engine, plan, journal, twins)
     report = Dreamed(

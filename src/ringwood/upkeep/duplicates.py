@@ -69,7 +69,8 @@ def find_twins(
     Args:
         reader: a snapshot.
         cards: of the space.
-        meaning: how similarity is measured, on the space's means; None: by words alone.
+        meaning: how similarity is measured, on the embedder's own means: where all texts of a space
+            are alike, the space's leave of two only what tells them apart. None: by words alone.
         apart: keys of merges that were undone.
 
     Returns:

@@ -248,10 +248,6 @@ def coalesce(turns: Iterable[Turn]) -> tuple[Turn, ...]:
 
 
 def _stored(reader: Reader, draft: Draft) -> tuple[Turn, ...] | None:
-    """Read what is stored of an exchange, by itself or merged; None when nothing is."""
-    source = draft.source or ""
-    document = reader.document_by_source(draft.space, source)
-    merged = reader.merged(draft.space, source=source) if document is None else None
-    if merged is not None:
-        document = reader.document(merged.survivor)
+    """Read what is stored of an exchange; None when nothing is."""
+    document = reader.document_by_source(draft.space, draft.source or "")
     return None if document is None else turns_of(reader.text_of(document.id))
