@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from tests.engine.making import found, store
 
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite import open_engine
-from ringwood.errors import BusyError
+from ringwood.errors import BusyError, NoHomeError
 
 HOLD = """
 import sys
@@ -28,6 +29,16 @@ with engine.writing() as writer:
     writer.set_meta("holder", "in")
     print("held", flush=True)
     sys.stdin.readline()
+"""
+
+FORK_AND_DIE = """
+    import os, signal, time
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
 """
 
 WRITE_MANY = """
@@ -182,3 +193,71 @@ def test_the_gate_is_free_again_when_its_holder_is_killed(home: Path, engine: En
         store(engine, "next")
     with engine.reading() as reader:
         assert reader.meta("holder") is None
+
+
+def test_a_holder_that_is_stopped_is_waited_for_within_bounds_only(
+    home: Path, engine: Engine
+) -> None:
+    with another_writer(home) as holder:
+        holder.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(BusyError), engine.writing(timeout_s=0.2):
+                pass
+            assert found(engine, "nothing") == ()
+        finally:
+            holder.send_signal(signal.SIGCONT)
+    store(engine, "afterwards")
+    assert found(engine, "afterwards") != ()
+
+
+# From 3.12 on, forking with threads running warns; the waiter of a gate may be one.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_outlives_the_holder_does_not_keep_the_gate(home: Path) -> None:
+    """It inherits the open file; a lock by `flock` would stay with it."""
+    forking = HOLD.replace("    sys.stdin.readline()", FORK_AND_DIE)
+    open_engine(home, create=True).close()
+    holder = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", forking, str(home)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    child = int(holder.stdout.readline())
+    try:
+        assert holder.wait(20) == -signal.SIGKILL
+        os.kill(child, 0)  # it lives
+        with open_engine(home, create=False).writing(timeout_s=5) as writer:
+            writer.set_meta("k", "v")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        holder.stdout.close()
+
+
+def test_writers_with_different_gate_files_still_keep_apart(home: Path, engine: Engine) -> None:
+    """Somebody tidied up: the next that opens the home makes another file, and has another gate."""
+    with another_writer(home):
+        (home / "write.lock").unlink()
+        second = open_engine(home, create=False)
+        with pytest.raises(BusyError), second.writing(timeout_s=0.2):
+            pass
+    with second.writing() as writer:
+        writer.set_meta("k", "second")
+    with engine.writing() as writer:
+        writer.set_meta("l", "first")
+    with engine.reading() as reader:
+        assert (reader.meta("k"), reader.meta("l")) == ("second", "first")
+    second.close()
+
+
+def test_a_home_that_was_renamed_is_gone_there_and_whole_here(home: Path, engine: Engine) -> None:
+    store(engine, "before")
+    elsewhere = home.rename(home.with_name("elsewhere"))
+    with pytest.raises(NoHomeError), engine.writing(timeout_s=1):
+        pass
+    moved = open_engine(elsewhere, create=False)
+    store(moved, "after")
+    assert [len(found(moved, word)) for word in ("before", "after")] == [1, 1]
+    moved.close()
+    assert not home.exists()
