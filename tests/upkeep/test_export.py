@@ -95,6 +95,22 @@ def test_what_is_restored_is_found_by_words_and_by_meaning_in_every_tier(
         assert memory.verify().findings == ()
 
 
+def test_a_dream_can_be_undone_in_the_home_that_was_restored(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "home", embedder="hashing", wait_s=0.0) as memory:
+        for number in range(4):
+            memory.store(f"# Pump\n\nThe pump leaks{' ' * number}.\n", source=f"copy {number}")
+        memory.wait(30.0)
+        awake = exported(memory)
+        assert memory.dream().merged
+        dreamt = exported(memory)
+    assert awake != dreamt
+    with Memory.open(tmp_path / "again", wait_s=0.0) as memory:
+        memory.restore(io.BytesIO(dreamt))
+        assert exported(memory) == dreamt
+        memory.undo()
+        assert exported(memory) == awake
+
+
 def test_an_export_without_vectors_is_filled_again(export: bytes, tmp_path: Path) -> None:
     with Memory.open(tmp_path / "first", wait_s=0.0) as memory:
         memory.restore(io.BytesIO(export))
