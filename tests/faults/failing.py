@@ -24,6 +24,7 @@ from typing import Literal
 
 from tests.faults import judge
 from tests.faults.kills import AT_ONCE, Bench, bench, summed
+from tests.faults.log import Log, lines_of
 from tests.faults.report import Figure, Torture
 from tests.faults.tracing import (
     OPENS,
@@ -44,9 +45,7 @@ from tests.faults.workloads import (
     NOTES,
     SMALL,
     WAIT_S,
-    Log,
     Step,
-    lines_of,
     named,
     note,
 )
@@ -70,11 +69,13 @@ _COMMANDS = {
     "few compacted": ["compact"],
     "few dreamed of": ["dream"],
     "few recalled": ["recall", KNOWN],
-    "few forgotten": ["forget", "--source", "zq000k", "--yes"],
+    "few forgotten": ["forget", f"{GLOBAL}:/note-zq000k", "--yes"],
     "few exported": ["export", EXPORT],
     "few backed up": ["backup", BACKUP],
 }
 """What a person would type for a workload."""
+_AFTERWARDS = {"few stored": note("zq000k"), "few forgotten": None}
+"""What is to be found of `zq000k` after a command that changes it."""
 _PLACE = dict.fromkeys(("few stored", "few imported", "few recalled"), ("--space", GLOBAL))
 """Where the workload itself works."""
 
@@ -161,6 +162,8 @@ def command(name: str, trial: str, way: Way) -> None:
         os.dup2(handle, number)
         os.close(handle)
     _stop(log)
+    if name in _AFTERWARDS:
+        log.begin("zq000k", _AFTERWARDS[name])
     embedder = named(name).embedder
     typed = [*_COMMANDS[name], "--home", HOME, "--embedder", embedder, "--json"]
     try:
@@ -169,6 +172,8 @@ def command(name: str, trial: str, way: Way) -> None:
         code = 0 if end.code is None else int(end.code)
     with suppress(OSError):
         sys.stdout.flush()
+    if name in _AFTERWARDS and code == 0:
+        log.done("zq000k", _AFTERWARDS[name])
     log.note("exit", str(code))
     _stop(log)
 
@@ -255,7 +260,7 @@ def run_of(way: Way) -> Callable[[str, str, Way], None]:
 
 def calls_of(ready: Bench, name: str, way: Way) -> Counter[str]:
     """Count the calls that may fail."""
-    with ready.trial(_prepared(ready, name)) as folder, ready.warm() as warm:
+    with ready.trial(ready.prepare(name)) as folder, ready.warm() as warm:
         with warm.child(run_of(way), name, str(folder), way) as child:
             _let_stop(child, folder, 1)
             with tracing(child.pid, folder / "calls", calls=(*WRITES, *OPENS)):
@@ -272,7 +277,7 @@ def spoil(
     """Let a call of a workload fail, then judge who made it and the home."""
     spoiling = Spoiling(fault.point, f"error={fault.error}", fault.goes_on)
     does = child_does or run_of(fault.way)
-    with ready.trial(_prepared(ready, name)) as folder, ready.warm() as warm:
+    with ready.trial(ready.prepare(name)) as folder, ready.warm() as warm:
         with warm.child(does, name, str(folder), fault.way) as child:
             _let_stop(child, folder, 1)
             with tracing(child.pid, folder / "calls", spoiling):
@@ -281,8 +286,9 @@ def spoil(
         problems = [text or "" for what, _, text, *_ in lines if what == "problem"]
         if child.code != 0:
             problems.append(f"untyped: the process ended with {child.code}")
+        errors = [text or "" for what, _, text, *_ in lines if what == "error"]
         if fault.way == "command":
-            problems += _answer_of(folder, fault)
+            problems += _answer_of(folder, fault, errors)
         warm.call(judge.judge, name, str(folder))
         if fault.point.call in OPENS and fault.goes_on:
             # Whom nothing is opened for may be refused, if it is said.
@@ -290,18 +296,9 @@ def spoil(
         return Outcome(
             fault,
             was_spoiled(folder / "calls"),
-            tuple(text or "" for what, _, text, *_ in lines if what == "error"),
+            tuple(errors),
             (*problems, *judge.found_in(folder)),
         )
-
-
-def _prepared(ready: Bench, name: str) -> Path:
-    """Return a prepared home with a note beside it that a command may store."""
-    prepared = ready.prepare(name)
-    if name == "few stored":
-        (prepared / NOTES).mkdir(exist_ok=True)
-        (prepared / NOTES / "zq000k.md").write_text(note("zq000k"), "utf-8")
-    return prepared
 
 
 def _let_stop(child: Child, folder: Path, times: int) -> None:
@@ -315,13 +312,14 @@ def _let_stop(child: Child, folder: Path, times: int) -> None:
         time.sleep(_POLL_S)
 
 
-def _answer_of(folder: Path, fault: Fault) -> Iterator[str]:
-    """Judge what a command said."""
+def _answer_of(folder: Path, fault: Fault, errors: list[str]) -> Iterator[str]:
+    """Judge what a command said; note the code of the error that it names."""
     said = _text_of(folder / _ERR)
     if "Traceback" in said:
         yield f"untyped: {said.strip().splitlines()[-1]}"
     code = next((text for what, _, text, *_ in lines_of(folder) if what == "exit"), None)
-    if code not in ("0", "1", "3"):
+    unreadable = ("2",) if fault.point.call in OPENS else ()  # what a person named to be read
+    if code not in ("0", "1", "3", *unreadable):
         yield f"untyped: the command ends with {code}: {_text_of(folder / _OUT)[:300]}"
     if fault.point.call == "write":
         return  # its own output may be what failed
@@ -330,8 +328,10 @@ def _answer_of(folder: Path, fault: Fault) -> Iterator[str]:
     except ValueError:
         yield "untyped: the command printed no JSON"
         return
-    if answer.get("error", {}).get("code") == "internal":
-        yield f"untyped: {answer['error']['message']}"
+    if "error" in answer:
+        errors.append(answer["error"]["code"])
+        if errors[-1] == "internal":
+            yield f"untyped: {answer['error']['message']}"
     if code != "0" and "error" not in answer and answer.get("hits") != []:
         yield f"silent: the command ends with {code} and names no error"
 

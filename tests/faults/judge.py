@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
-from tests.faults.workloads import HOME, WAIT_S, Log, lines_of, named
+from tests.faults.log import Log, lines_of
+from tests.faults.workloads import HOME, WAIT_S, named
 
 from ringwood.errors import HomeError
 from ringwood.memory import Memory

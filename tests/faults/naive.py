@@ -14,8 +14,9 @@ from pathlib import Path
 
 import apsw
 from tests.faults import judge
+from tests.faults.log import Log
 from tests.faults.tracing import Point
-from tests.faults.workloads import HOME, WORKLOADS, Log, with_memory
+from tests.faults.workloads import HOME, WORKLOADS, with_memory
 
 from ringwood.config import Config
 from ringwood.engine.placement import Move, TierDates

@@ -8,8 +8,6 @@ what a caller was promised.
 
 from __future__ import annotations
 
-import json
-import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,13 +18,15 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.faults.log import Log
+
 from ringwood.capture import spool
 from ringwood.capture.exchange import Event
 from ringwood.errors import AddressError, NoHomeError, UsageError
 from ringwood.memory import Memory
 from ringwood.serve.cli.table import COMMANDS
 
-HOME, LOG, NOTES, EXPORT, BACKUP = "home", "log", "notes", "export.jsonl", "backup"
+HOME, NOTES, EXPORT, BACKUP = "home", "notes", "export.jsonl", "backup"
 """What lies in the folder of a trial."""
 WAIT_S = 60.0
 """How long vectors and mirror may take on a busy machine, seconds."""
@@ -41,41 +41,6 @@ _COPIED = 10
 _AGES = (1, 60, 300)
 _THINGS = ("heron", "river", "ledger", "lantern", "copper", "orchard", "ferry", "violin")
 _DEEDS = ("keeps", "carries", "mends", "follows", "counts", "paints", "measures", "hides")
-
-
-class Log:
-    """A file of what was begun and what is done, in the order in which it happened."""
-
-    def __init__(self, trial: Path) -> None:
-        """Open it for adding to."""
-        self._handle = os.open(trial / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def close(self) -> None:
-        """Close it."""
-        os.close(self._handle)
-
-    def begin(self, key: str, text: str | None, *, whole: bool = True, copies: int = 1) -> None:
-        """Say that a text is about to be there.
-
-        Args:
-            key: a word that stands in this text and in no other.
-            text: what will be kept; None: it will be gone.
-            whole: whether it is a document of its own, and not a part of one.
-            copies: how many documents may hold it.
-        """
-        self._add("begin", key, text, whole, copies)
-
-    def done(self, key: str, text: str | None, *, whole: bool = True, copies: int = 1) -> None:
-        """Say that it was acknowledged."""
-        self._add("done", key, text, whole, copies)
-
-    def note(self, what: str, text: str) -> None:
-        """Say something else."""
-        self._add(what, "", text, True, 1)
-
-    def _add(self, *fields: object) -> None:
-        # `writev` is not among the calls that are spoiled: a trial is to hit what we test.
-        os.writev(self._handle, [json.dumps(fields).encode(), b"\n"])
 
 
 Step = Callable[[Memory, Log, Path], None]
@@ -195,6 +160,12 @@ def _store_two(memory: Memory, log: Log, trial: Path) -> None:
 
 def _one_note(memory: Memory, log: Log, trial: Path) -> None:
     _store(memory, log, KNOWN)
+
+
+def _one_note_and_a_file(memory: Memory, log: Log, trial: Path) -> None:
+    _one_note(memory, log, trial)
+    (trial / NOTES).mkdir()
+    (trial / NOTES / "zq000k.md").write_text(note("zq000k"), "utf-8")
 
 
 def _some_notes(memory: Memory, log: Log, trial: Path) -> None:
@@ -421,7 +392,7 @@ WORKLOADS = {
 """By what is done. What is prepared is complete, vectors and mirror, before it is spoiled."""
 
 SMALL = {
-    "few stored": Workload("hashing", _store_two, _one_note),
+    "few stored": Workload("hashing", _store_two, _one_note_and_a_file),
     "few imported": Workload("hashing", _import, _write_notes, _import),
     "few captured": Workload("words", partial(_capture, 2), _one_note, _go_on_talking),
     "few rotated": Workload("hashing", _rotate, partial(_of_all_ages, 3), _rotate),
@@ -434,14 +405,3 @@ SMALL = {
     "few exported": Workload("hashing", _export, _some_notes, _export, check=_restorable),
 }
 """The same with so few calls that every one of them can be tried."""
-
-
-Line = tuple[str, str, str | None, bool, int]
-"""What happened, to which key, with which text, whether that is a document of its own, and how many
-documents may hold it."""
-
-
-def lines_of(trial: Path) -> list[Line]:
-    """Read a log; a line that a kill cut short is none."""
-    lines = (trial / LOG).read_text("utf-8").split("\n")[:-1]
-    return [tuple(json.loads(line)) for line in lines]
