@@ -45,7 +45,7 @@ class TierOptions:
     cold_path: str | None = None
     """File of the cold tier; None: beside the hot one."""
     vacuum_after_rotate: bool = False
-    """Compact what a rotation moved from: writers wait meanwhile, some seconds per gigabyte."""
+    """Compact what a rotation moved from: writers wait meanwhile, seconds per 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
