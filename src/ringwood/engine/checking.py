@@ -15,8 +15,8 @@ from typing import Literal, Protocol
 from ringwood.engine.base import NodeWrite
 from ringwood.types import Document, Edge, Node, Tier
 
-Standing = Literal["present", "missing", "damaged"]
-"""Whether the file of a tier can be used. `missing`: it is not there."""
+Standing = Literal["present", "missing", "damaged", "unreadable"]
+"""Whether the file of a tier can be used. `missing`: it is not there. `unreadable`: not for now."""
 
 
 @dataclass(frozen=True, slots=True)

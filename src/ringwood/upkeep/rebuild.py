@@ -182,8 +182,11 @@ class _Rebuilding:
         found: dict[int, Mirrored] = {}
         for each in self._read_mirror():
             document = each.page.document
-            if document.id in whole or document.id in self._elsewhere:
+            if document.id in self._elsewhere or self._is_held(document, whole):
                 continue
+            if document.id in whole:  # given anew, since the home began again without the other
+                self._used[0] += 1
+                document = replace(document, id=self._used[0])
             if not self._rescue.take_all and document.id not in wanting:
                 self._skip(each.file, "no tier that can be read has it; it may lie in another")
             elif self._is_forgotten(document):
@@ -195,6 +198,16 @@ class _Rebuilding:
                 if worse is not each or document.id not in found:
                     found[document.id] = each
         return found
+
+    def _is_held(self, document: Document, whole: Collection[int]) -> bool:
+        """Say whether a document is there: its id, and the moment at which it was taken in."""
+        if document.id not in whole:
+            return False
+        record = self._draft.inspector.record(document.id)
+        held = None if record is None else record.document
+        if held is None or not self._rescue.take_all:
+            return True
+        return _second(held.stored_at) == _second(document.stored_at)
 
     def _read_mirror(self) -> Iterator[Mirrored]:
         for done, each in enumerate(read_mirror(self._rescue.mirror_root)):
@@ -260,22 +273,23 @@ class _Rebuilding:
 
     def _take_in(self, pages: Mapping[int, Mirrored]) -> None:
         """Store the chosen pages under the ids, paths and stamps that they name."""
-        for done, (_, chosen) in enumerate(sorted(pages.items())):
+        for done, (identity, chosen) in enumerate(sorted(pages.items())):
             self._rescue.on_progress("from the mirror", done, len(pages))
             try:
                 page = read_mirrored(self._rescue.mirror_root, chosen.file)
             except PageError as error:
                 self._skip(chosen.file, str(error))
                 continue
-            document = self._placed(page)
+            document = self._placed(page, identity)
             self._put(_Altered(document, page.text, page.exchange))
-            if page.titled and chosen.file == mirror_path(document):
+            same = identity == page.document.id and chosen.file == mirror_path(document)
+            if page.titled and same:
                 with self._draft.writing() as (writer, _):
                     writer.set_mirrored(document.id, document.sha256, chosen.file)
 
-    def _placed(self, page: Page) -> Document:
+    def _placed(self, page: Page, identity: int) -> Document:
         """Give a document a path that is free, and its text's title where the head has none."""
-        document = page.document
+        document = replace(page.document, id=identity)
         taken = partial(self._draft.has_path, document.space, but=document.id)
         path = numbered(document.path, lambda path: not taken(path))
         source = document.source
@@ -327,6 +341,11 @@ def largest(known: Iterable[Known]) -> tuple[int, int, int]:
     """Say the largest ids of a document, a node and a space that were ever given."""
     documents, nodes, spaces = zip(*(each.largest for each in known), strict=True)
     return max(documents), max(nodes), max(spaces)
+
+
+def _second(moment: datetime) -> datetime:
+    """Cut a moment to what heads of older pages hold."""
+    return moment.replace(microsecond=0)
 
 
 def _quality(each: Mirrored) -> tuple[bool, datetime]:

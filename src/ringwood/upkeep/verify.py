@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from ringwood.capture import spool
 from ringwood.engine.base import Engine
-from ringwood.engine.checking import Inspection, Inspector, Record
-from ringwood.errors import DamagedError
+from ringwood.engine.checking import Inspection, Inspector, Record, Standing
+from ringwood.errors import BusyError, DamagedError, StorageError
 from ringwood.parse.tree import ParseOptions
 from ringwood.recall.usage import unpack
 from ringwood.types import TIERS, Document, Tier, address_of
@@ -90,11 +90,11 @@ class Verification:
 
     def run(self, mended: int = 0) -> Verified:
         """Look at everything once."""
-        standing = {tier: self._look.inspection.standing(tier) for tier in TIERS}
+        standing = {tier: self._standing(tier) for tier in TIERS}
         for tier, how in standing.items():
             if how == "present":
                 self.look_at(tier)
-            else:
+            elif how != "unreadable":
                 self._absent(tier, damaged=how == "damaged")
         self._across(whole=all(how == "present" for how in standing.values()))
         self._around()
@@ -105,6 +105,18 @@ class Verification:
             mended=mended,
             notes=tuple(self.findings.notes),
         )
+
+    def _standing(self, tier: Tier) -> Standing:
+        """Say whether a tier can be looked at; of a colder one, what is in the way is told."""
+        try:
+            return self._look.inspection.standing(tier)
+        except BusyError:
+            raise
+        except StorageError as error:
+            if tier == "hot":
+                raise
+            self.findings.add("file", f"the {tier} tier", tier, "fault", error.message, error.mend)
+            return "unreadable"
 
     def _embedder(self) -> str | None:
         if self._look.engine is None:
@@ -356,7 +368,7 @@ class Verification:
             told = not reader.missing_tiers
         for file in mirror_files(self._look.mirror_root) if told else ():
             if file not in self._files and self._is_stray(file):
-                mend = "ringwood salvage takes it in, or remove it yourself"
+                mend = "ringwood salvage hot --force takes it in, or remove it yourself"
                 says = "a file of the mirror that no document has"
                 self.findings.add("stray", file, None, "untidy", says, mend)
 

@@ -226,11 +226,12 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
     if is_damage(error):
         foreign = isinstance(error, apsw.NotADBError)
         told = "this is no database" if foreign else "the database is damaged"
-        return DamagedError(f"{told}: {what} ({error})", mend=_SALVAGE)
+        return DamagedError(f"{told}: {what} ({error})", mend=SALVAGE)
     return StorageError(f"the database refused: {what} ({error})", mend="call again with --debug")
 
 
-_SALVAGE = "`ringwood salvage` makes it again from what is readable and from the mirror"
+SALVAGE = "`ringwood salvage` makes it again from what is readable and from the mirror"
+"""What mends a damaged file."""
 _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
     (apsw.CantOpenError, "the database cannot be opened", "check that it exists and is yours"),
     (apsw.IOError, "the disk failed", "check the disk, then call again; nothing was changed"),
@@ -241,7 +242,7 @@ _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
 def not_text(what: Path) -> DamagedError:
     """Say that a file holds bytes where it was given text: a bit of it changed."""
     return DamagedError(
-        f"{what} holds what is no text", mend=f"`ringwood verify` says where; {_SALVAGE}"
+        f"{what} holds what is no text", mend=f"`ringwood verify` says where; {SALVAGE}"
     )
 
 

@@ -12,6 +12,7 @@ import apsw
 
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
+    SALVAGE,
     Identity,
     attach,
     connect,
@@ -160,6 +161,8 @@ def make_current(paths: Mapping[Tier, Path], *, create: bool) -> None:
     hot = paths["hot"]
     versions = _versions_of(paths)
     if not versions.get("hot"):
+        if "hot" in versions:  # we never leave it so, and to begin anew would hide what was in it
+            raise DamagedError(f"{hot} is empty", mend=SALVAGE)
         if not create:
             raise no_home(hot.parent)
         for tier in reversed(TIERS):

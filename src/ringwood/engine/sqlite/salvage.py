@@ -41,7 +41,7 @@ _LARGEST_ID = 1 << 40
 _TABLES = """
 SELECT name, sql LIKE '%WITHOUT ROWID%' FROM main.sqlite_schema
 WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
-AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'words%'"""
+AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'words%' AND name <> 'identity'"""
 _ATTACH = "ATTACH ? AS damaged"
 _COLUMNS = "SELECT name FROM pragma_table_info(?, ?)"
 _COPY = "INSERT OR IGNORE INTO main.@ (#) SELECT # FROM damaged.@ NOT INDEXED"
@@ -50,7 +50,10 @@ _COPY_KEYED = "INSERT OR IGNORE INTO main.@ (#) SELECT # FROM damaged.@"
 _LAST_ID = "SELECT max(rowid) FROM damaged.@ NOT INDEXED"
 _READ_FORWARD = "SELECT # FROM damaged.@"
 _KEEP_ONE = "INSERT OR IGNORE INTO main.@ (#) VALUES (?)"
-_REPLACE_SEED = "DELETE FROM main.@"
+_DROP_SEEDS = {
+    "meta": "DELETE FROM main.meta",
+    "counters": "DELETE FROM main.counters WHERE name <> 'file'",  # which file it is: another one
+}
 
 _DROP_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _DROP_NODES = "DELETE FROM nodes WHERE document = ?"
@@ -283,8 +286,8 @@ def _columns_of(connection: apsw.Connection, table: str) -> tuple[str, ...] | No
 
 
 def _copy_table(connection: apsw.Connection, table: _Table, copied: Copied) -> None:
-    if table.name in ("meta", "counters"):  # a new file holds some already
-        connection.execute(table.query(_REPLACE_SEED))
+    if table.name in _DROP_SEEDS:  # a new file holds some already
+        connection.execute(_DROP_SEEDS[table.name])
     before = copied.refusals
     if table.keyed:
         _copy_keyed(connection, table, copied)
