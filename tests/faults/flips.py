@@ -1,8 +1,8 @@
 """Single bits flipped in the files of a home, and what verify and recall make of it.
 
-The harness writes a home by its public face, closes it, flips one bit in a copy of a file and looks:
-does `verify` find it, does anything raise what is no error of ours, is anything deleted? The control
-is what SQLite's own integrity check finds of the same flips.
+The harness writes a home by its public face, closes it, flips one bit of a file and looks: does
+`verify` find it, does anything raise what is no error of ours, is anything deleted? The control is
+what SQLite's own integrity check finds of the same flips.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 
 import apsw
+from tests.faults.report import Figure, Torture
 
 from ringwood.errors import RingwoodError
 from ringwood.memory import Memory
-from tests.faults.report import Figure, Torture
 
 HOT = "memory.db"
 FLOOR = 0.99
@@ -194,7 +195,7 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterator[Figure]:
         ("one bit anywhere in a file", anywhere, end, False),
     ):
         say(f"flips: {name}")
-        bits = (bit for _, bit in zip(range(options.points), choose(home / HOT, random)))
+        bits = islice(choose(home / HOT, random), options.points)
         tally = try_flips(home, HOT, bits, until=until, quick=quick)
         stray = len(tally.stray or ())
         enough = tally.found >= FLOOR * tally.trials or choose is anywhere
