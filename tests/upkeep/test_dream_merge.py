@@ -175,20 +175,25 @@ def test_exact_copies_of_a_file_are_one_and_edited_copies_are_not(
     assert len(paths(words)) == 2
 
 
-def test_a_merged_file_that_changes_is_a_document_of_its_own_again(
-    words: Memory, tmp_path: Path
+@pytest.mark.parametrize(
+    ("edited", "changed"),
+    [("gate", 1), ("gate copy", 2)],
+    ids=["the merged one", "the survivor, so that the other one is there no more"],
+)
+def test_files_of_which_one_changes_are_two_documents_again(
+    words: Memory, tmp_path: Path, edited: str, changed: int
 ) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
+    (notes / "gate copy.md").write_text(PORT, "utf-8")  # read first: it is the older document
     (notes / "gate.md").write_text(PORT, "utf-8")
-    (notes / "gate copy.md").write_text(PORT, "utf-8")
     words.import_notes([notes])
     words.dream()
     assert len(paths(words)) == 1
 
-    (notes / "gate copy.md").write_text(f"{PORT}\n\nIn winter it is 8093.", "utf-8")
+    (notes / f"{edited}.md").write_text(f"{PORT}\n\nIn winter it is 8093.", "utf-8")
 
-    assert words.import_notes([notes]).imported.changed == 1
+    assert words.import_notes([notes]).imported.changed == changed
     assert len(paths(words)) == 2
     assert words.import_notes([notes]).imported.changed == 0
 
