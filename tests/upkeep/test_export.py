@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -432,3 +434,23 @@ def test_the_command_exports_and_imports(tmp_path: Path, monkeypatch: pytest.Mon
     assert again.code == 2
     assert "--home" in again.err
     assert second("import", str(tmp_path / "a.jsonl"), "--prune").code == 2
+
+
+def test_an_export_into_a_full_disk_or_a_closed_pipe_is_told_apart(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "home", embedder="words", wait_s=0.0) as memory:
+        for number in range(40):
+            memory.store(f"# Note {number}\n\n" + f"word{number} " * 1000)
+    command = f"'{sys.executable}' -m ringwood --home '{tmp_path / 'home'}' export"
+
+    def run(line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
+        )
+
+    read = run(f"{command} | head -c 20")
+    assert (read.stdout, "rror" in read.stderr) == ('{"ringwood":"export"', False)
+    if Path("/dev/full").exists():
+        full = run(f"{command} > /dev/full")
+        assert full.returncode == 1
+        assert "No space left" in full.stderr
+        assert "internal" not in full.stderr

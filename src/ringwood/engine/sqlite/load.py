@@ -30,7 +30,7 @@ FILES: Mapping[Tier, str] = {
 _BATCH = 200
 """Documents in one transaction: the word index then writes segments of a good size."""
 
-_QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "PRAGMA cache_size = -65536")
+_QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "PRAGMA cache_size = -16384")
 _DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA journal_mode = WAL")
 
 _ADD: Mapping[str, str] = {

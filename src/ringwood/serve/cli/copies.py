@@ -6,13 +6,16 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ringwood.errors import StorageError
-from ringwood.serve.cli import output
+from ringwood.serve.cli import output, streams
 from ringwood.serve.cli.app import Session, options
+
+if TYPE_CHECKING:
+    from ringwood.upkeep.copies.export import Exported
 
 
 @click.command("export")
@@ -25,16 +28,13 @@ def export_command(session: Session, /, file: str, no_vectors: bool) -> int:
     if file == "-" and session.json:
         raise click.UsageError("Standard output holds the export or the JSON: give a FILE.")
     begun = monotonic()
-    with session.memory() as memory:
-        memory.wait_s = 0.0  # what is written is written as it stands
-        with output.progress(shown=not session.quiet and file != "-") as advance:
-            done = memory.export(
-                sys.stdout.buffer if file == "-" else Path(file),
-                vectors=not no_vectors,
-                on_document=lambda count, total: advance("documents", count, total),
-            )
-    if file == "-":
-        sys.stdout.buffer.flush()
+    try:
+        done = _export(session, file, vectors=not no_vectors)
+    except OSError:
+        if file != "-":
+            raise
+        streams.answer("")  # meets it again, says so, and leaves nothing to be tried at the end
+        return 0  # a reader that went away, as `head` does, is no fault
     seconds = round(monotonic() - begun, 3)
     if session.json:
         output.json_object(asdict(done) | {"file": file, "seconds": seconds})
@@ -49,6 +49,20 @@ def export_command(session: Session, /, file: str, no_vectors: bool) -> int:
     if done.spooled:
         session.say(f"note: {output.counted(done.spooled, 'captured event')} not stored yet, left")
     return 0
+
+
+def _export(session: Session, file: str, *, vectors: bool) -> Exported:
+    with session.memory() as memory:
+        memory.wait_s = 0.0  # what is written is written as it stands
+        with output.progress(shown=not session.quiet and file != "-") as advance:
+            done = memory.export(
+                sys.stdout.buffer if file == "-" else Path(file),
+                vectors=vectors,
+                on_document=lambda count, total: advance("documents", count, total),
+            )
+    if file == "-":
+        sys.stdout.buffer.flush()
+    return done
 
 
 @click.command("backup")

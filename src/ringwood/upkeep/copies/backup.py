@@ -17,10 +17,10 @@ from shutil import disk_usage, rmtree
 from ringwood import home as homes
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import FileCopy
-from ringwood.errors import FullError, StorageError, UsageError
+from ringwood.errors import FullError, UsageError
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, remove_left
-from ringwood.upkeep.copies.export import sync_folder
+from ringwood.upkeep.copies.export import refusal, sync_folder
 
 SPOOL_FOLDER = "spool"
 _LOCK = "lock"
@@ -106,10 +106,7 @@ def backup(
                 homes.write_private(str(draft / name), text)
             written = _weight(draft)
     except OSError as error:
-        raise StorageError(
-            f"The backup cannot be written to {plan.target}: {error.strerror}.",
-            mend="free some space, or choose another place",
-        ) from error
+        raise refusal(plan.target, error) from error
     return _report(plan, _bytes_of(copies), missing, counts, written, free)
 
 

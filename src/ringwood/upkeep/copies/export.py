@@ -8,6 +8,7 @@ their digest, so that an export that was cut off or edited is known.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +19,7 @@ from typing import BinaryIO
 
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import Dump, Row
-from ringwood.errors import StorageError
+from ringwood.errors import FullError, StorageError
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, remove_left
 from ringwood.upkeep.copies.records import line_of, record_of
@@ -177,10 +178,17 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError(
-            f"The file {path} cannot be written: {error.strerror}.",
-            mend="free some space, or choose another place",
-        ) from error
+        raise refusal(path, error) from error
+
+
+def refusal(what: Path, error: OSError) -> StorageError:
+    """Say why a copy cannot be written."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    kind = FullError if full else StorageError
+    return kind(
+        f"{what} cannot be written: {error.strerror}.",
+        mend="free some space, or choose another place",
+    )
 
 
 def sync_folder(folder: Path) -> None:
