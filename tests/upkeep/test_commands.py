@@ -47,6 +47,33 @@ def test_rotate_says_what_waits(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert "cold tier is missing" in told
 
 
+def test_compact_says_what_it_gave_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rotate", "--quiet"]) == 0
+    capsys.readouterr()
+
+    assert run(["compact", "--dry-run", "--json"]) == 0
+    planned = json.loads(_out(capsys))
+    assert planned["dry_run"]
+    assert run(["compact", "--json"]) == 0
+    done = json.loads(_out(capsys))
+    assert list(done["tiers"]) == ["hot", "warm", "cold"]
+    assert done["after"] == sum(each["after"] for each in done["tiers"].values())
+    assert (done["later"], done["notes"]) == ([], [])
+    assert run(["compact"]) == 0
+    assert "together: 0." in _out(capsys)
+
+
+def test_compact_leaves_out_what_is_missing_and_says_so(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "memory-cold.db").unlink()
+    capsys.readouterr()
+
+    assert run(["compact"]) == 0
+
+    assert "cold tier is missing" in capsys.readouterr().err
+
+
 def test_dream_says_what_it_found(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
