@@ -6,15 +6,14 @@ from ringwood.memory.asking import Asking
 from ringwood.memory.checking import Checking
 from ringwood.memory.copying import Copying
 from ringwood.memory.dreaming import Dreaming
-from ringwood.memory.keeping import Keeping
 from ringwood.memory.looking import Looking, Stats
 from ringwood.memory.reindexing import Reindexing
-from ringwood.memory.scheduling import SPOOL, Scheduling
+from ringwood.memory.scheduling import Scheduling
 
-__all__ = ["SPOOL", "Memory", "Stats"]
+__all__ = ["Memory", "Stats"]
 
 
-class Memory(Keeping, Asking, Looking, Scheduling, Dreaming, Reindexing, Checking, Copying):
+class Memory(Scheduling, Asking, Looking, Dreaming, Reindexing, Checking, Copying):
     """A person's memory in one home. Safe from several threads; a context manager.
 
     Opening costs nothing and makes nothing: storing makes the home, reading one that is not there

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 
 from ringwood import home as homes
-from ringwood.errors import NoHomeError, RingwoodError
+from ringwood.errors import NoHomeError, RingwoodError, StorageError
+from ringwood.memory.keeping import Keeping
 from ringwood.memory.tending import Tending
 from ringwood.upkeep.rotate import ROTATION
 from ringwood.upkeep.schedule import Job, Schedule, StoppedError, Stopping
+from ringwood.write.exchanges import TakenIn
 from ringwood.write.retry import RETRY_S, Piece
 from ringwood.write.troubles import note_trouble, settle
 
@@ -23,7 +25,7 @@ JOIN_S = 2.0
 that does not is cut short: all of it can be."""
 
 
-class Scheduling(Tending):
+class Scheduling(Keeping, Tending):
     """Does by the clock what runs when nobody waits."""
 
     _kept: Schedule | None = None
@@ -61,6 +63,30 @@ class Scheduling(Tending):
             StorageError: when the home cannot be written.
         """
         return self.schedule().run_due(within_s=within_s)
+
+    def take_in_or_note(self, *, everything: bool = False) -> TakenIn | None:
+        """Store captured exchanges as `take_in` does, for a loop that must go on.
+
+        Raises nothing: what fails is logged and noted, and tried the next time.
+
+        Returns:
+            What became of them; None when none could be looked at.
+        """
+        try:
+            taken = self.take_in(everything=everything)
+        except RingwoodError as error:
+            _log.warning("the spool has to wait: %s", error.message)
+            self.note_trouble(SPOOL, error)
+            return None
+        except Exception as error:  # noqa: BLE001 - the outermost loops of front ends stand on this
+            _log.warning("the spool has to wait: %s", type(error).__name__)
+            self.note_trouble(SPOOL, error)
+            return None
+        if taken.failed:
+            self.note_trouble(SPOOL, StorageError(taken.failed[0]))
+        elif not taken.put_off:
+            self.settle(SPOOL)
+        return taken
 
     def note_trouble(self, work: str, error: Exception) -> None:
         """Note that something failed behind everybody's back: `stats` tells it until it goes well.

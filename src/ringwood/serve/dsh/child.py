@@ -50,8 +50,6 @@ LOOK_S = 2.0
 """How often the spool is looked at while nothing happens, for what an idle moment makes due."""
 CATCH_UP_AGAIN_S = (5.0, 30.0, 300.0)
 """Pauses after which old sessions are tried again: another process may hold the database."""
-SPOOL = "spool"
-"""As `memory.SPOOL`, which comes with numpy."""
 SESSIONS = "dsh sessions"
 """What is noted when old sessions cannot be taken in."""
 MARGIN_S = 0.1
@@ -267,12 +265,7 @@ class Child:
             self._turn_ended.wait(LOOK_S)
             self._turn_ended.clear()
             leaving = self._leaving.is_set()
-            try:
-                memory.take_in()
-                memory.settle(SPOOL)
-            except RingwoodError as error:
-                _log.warning("what was said stays in the spool: %s", error.message)
-                memory.note_trouble(SPOOL, error)
+            memory.take_in_or_note()
         memory.wait_s = CLOSE_S
         memory.close()
 

@@ -15,7 +15,7 @@ from anyio import TASK_STATUS_IGNORED, to_thread
 from anyio.abc import TaskStatus
 
 from ringwood.errors import RingwoodError
-from ringwood.memory import SPOOL, Memory
+from ringwood.memory import Memory
 
 _log = logging.getLogger(__name__)
 
@@ -73,19 +73,5 @@ async def _end_on_signal(
 async def _catch_up(memory: Memory) -> None:
     """Take in what waits in the spool, now and by the clock."""
     while True:
-        await to_thread.run_sync(_take_in, memory, abandon_on_cancel=True)
+        await to_thread.run_sync(memory.take_in_or_note, abandon_on_cancel=True)
         await anyio.sleep(CATCH_UP_S)
-
-
-def _take_in(memory: Memory) -> None:
-    """Store what is due in the spool; trouble is noted, and for the next time."""
-    try:
-        memory.take_in()
-    except RingwoodError as error:
-        _log.info("the spool has to wait: %s", error.code)
-        memory.note_trouble(SPOOL, error)
-    except Exception as error:  # noqa: BLE001 - an outermost loop: the client is served on
-        _log.warning("the spool has to wait: %s", type(error).__name__)
-        memory.note_trouble(SPOOL, error)
-    else:
-        memory.settle(SPOOL)

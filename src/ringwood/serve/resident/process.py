@@ -33,7 +33,7 @@ from ringwood import home as homes
 from ringwood.capture import spool
 from ringwood.config import ServeOptions
 from ringwood.errors import NoHomeError, RingwoodError
-from ringwood.memory import SPOOL, Memory
+from ringwood.memory import Memory
 from ringwood.recall.brief import outline, renew
 from ringwood.recall.frame import render
 from ringwood.serve.resident import wire
@@ -300,19 +300,11 @@ class Resident:
 
     def _take_in(self, *, everything: bool = False) -> float:
         """Store what is due; return after how many seconds to look again unasked."""
-        try:
-            taken = self._memory.take_in(everything=everything)
-            self._memory.settle(SPOOL)
-            if taken.elsewhere:  # who is at it just now may leave what comes due next
-                return TICK_S
-            return RETRY_S if taken.failed else SLEEP_S
-        except RingwoodError as error:
-            _log.warning("the spool waits: %s", error.code)
-            self._memory.note_trouble(SPOOL, error)
-        except Exception as error:  # noqa: BLE001 - the outermost loop: recall must go on
-            _log.warning("the spool waits: %s", type(error).__name__)
-            self._memory.note_trouble(SPOOL, error)
-        return RETRY_S
+        taken = self._memory.take_in_or_note(everything=everything)
+        if taken is None or taken.failed:
+            return RETRY_S
+        # Who is at it just now may leave what comes due next.
+        return TICK_S if taken.elsewhere else SLEEP_S
 
 
 def log_to_file(home: str) -> None:
