@@ -195,6 +195,8 @@ def test_who_is_killed_at_one_document_casts_no_suspicion_on_the_others(tmp_path
         memory.recall("anything")
         assert memory.wait()
         assert memory.stats().totals.states == {"ready": 11}
+        hot = memory.stats().totals.tiers["hot"]
+        assert hot.vectors == hot.nodes == 22, "each embedded once, and none doubled"
     assert attempts(tmp_path) == (), "what went well leaves nothing behind"
 
 
@@ -208,7 +210,9 @@ def test_a_mirror_that_cannot_be_written_keeps_no_vector_away_and_is_tried_again
         assert eventually(lambda: memory.receipt(receipt).state == "ready")
         assert eventually(lambda: bool(attempts(tmp_path, "mirror")))
         assert memory.stats().unmirrored == 1
+        [failing] = memory.stats().failing
+        assert (failing.work, failing.items) == ("mirror", 1)
 
         (tmp_path / "mirror").unlink()
         assert eventually(lambda: memory.stats().unmirrored == 0)
-        assert eventually(lambda: attempts(tmp_path, "mirror") == ())
+        assert eventually(lambda: memory.stats().failing == ())
