@@ -12,7 +12,7 @@ from tests.upkeep.merging import NEAR, OTHER, PORT, found, paths
 from ringwood.capture.buffer import Exchange
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
-from ringwood.types import Turn
+from ringwood.types import Actor, Turn
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
@@ -20,7 +20,7 @@ NOW = datetime.now(UTC)
 
 def said(number: int, *turns: str, session: str = "s") -> Exchange:
     """Make an exchange of alternating turns."""
-    actors = ("person", "assistant") * len(turns)
+    actors: tuple[Actor, ...] = ("person", "assistant") * len(turns)
     return Exchange(
         host="codex",
         session=session,
