@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.faults import judge, naive, workloads
 from tests.faults.report import Figure, Torture
-from tests.faults.tracing import Point, Spoiling, calls_in, spread, tracing
+from tests.faults.tracing import Point, Spoiling, calls_in, spread, tracing, why_not
 from tests.faults.warm import Warm
 
 AT_ONCE = 2
@@ -140,7 +140,13 @@ def control_of(name: str) -> Case:
 
 @contextmanager
 def bench(folder: Path) -> Iterator[Bench]:
-    """Open a bench."""
+    """Open a bench.
+
+    Raises:
+        RuntimeError: when nothing can be traced here.
+    """
+    if reason := why_not():
+        raise RuntimeError(reason)
     with ExitStack() as open_ones:
         yield Bench(folder, [open_ones.enter_context(Warm()) for _ in range(AT_ONCE)])
 
