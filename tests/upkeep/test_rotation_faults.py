@@ -311,6 +311,7 @@ def test_the_cold_tier_may_lie_on_another_disk_which_may_fill_up_or_be_read_only
     engine = open_engine(home, cold_path=elsewhere / "cold.db", create=False)
     read_only = rotated(engine)
     assert read_only.waiting == full.waiting
+    assert fill(engine, [400.0] * 3) == documents  # what lies there already may be stored again
     assert "waits" in read_only.notes[0]
     assert None not in tiers_of(engine, documents + later)
     engine.close()

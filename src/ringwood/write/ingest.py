@@ -8,18 +8,21 @@ Vectors, links and the mirror follow without the caller: `write/worker.py`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from ringwood.engine.base import Engine
-from ringwood.errors import BusyError
+from ringwood.errors import BusyError, StorageError
 from ringwood.types import Document, Node
 from ringwood.write import hot
 from ringwood.write.draft import Draft, Ingested, Intake, Prepared
 from ringwood.write.prepare import as_it_was, holds, parse, prepare, untitled
 from ringwood.write.put import RotatedError, put
 from ringwood.write.remembered import state_of
+
+_log = logging.getLogger(__name__)
 
 Concern = int | tuple[str, str]
 """A document by its id, or a source key or the digest of a text with their space."""
@@ -129,8 +132,11 @@ def _ingest(
             elif known is not None:
                 seen_elsewhere.append(known)
     for known in seen_elsewhere:
-        with engine.writing(known.tier) as writer:
-            writer.count_again(known.id)
+        try:
+            with engine.writing(known.tier) as writer:
+                writer.count_again(known.id)
+        except StorageError as error:  # the text is there: a tier that takes no count is no failure
+            _log.info("not counted as stored again: %s", error.message)
     return tuple(outcomes)
 
 
