@@ -24,6 +24,7 @@ from ringwood.recall.browse import Reach
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import Actor, Receipt
+from ringwood.upkeep.merge import finish
 from ringwood.write.draft import Draft
 from ringwood.write.exchanges import Retry, TakenIn, store_exchanges
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document
@@ -307,6 +308,9 @@ class Keeping(Opened):
         # What waits in the spool is to be forgotten, too.
         left = 0 if dry_run else self._take_in_all()
         erasure = self._opened.erasure(dry_run=dry_run)
+        if not dry_run:
+            # A dream that was killed leaves mirror files of texts that it merged into others.
+            finish(erasure.engine, erasure.mirror_root)
         with erasure.engine.reading() as reader:
             if address is not None:
                 node = browse.resolve(reader, address, self.space, reach)

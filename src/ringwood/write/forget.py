@@ -232,7 +232,8 @@ def _remove_file(erasure: Erasure, document: Document, file: str | None) -> None
     if file is not None:
         with erasure.engine.writing(document.tier) as writer:
             writer.set_mirrored(document.id, "", file)
-        mirror.remove_file(erasure.mirror_root, file)
+            # Inside: nobody may say meanwhile that a file written just before is there.
+            mirror.remove_file(erasure.mirror_root, file)
 
 
 def _purge_late(writer: Writer, document: int) -> None:

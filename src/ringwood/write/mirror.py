@@ -90,6 +90,8 @@ def refresh_document(engine: Engine, root: str, identity: int) -> bool:
         if current is None or (current.sha256, current.path) != (document.sha256, document.path):
             remove_file(root, target)
             return False
+        if not _is_there(root, target):
+            return False  # whoever begins to forget the document was here meanwhile
         writer.set_mirrored(identity, document.sha256, target)
     return True
 
@@ -140,6 +142,17 @@ def _replace(root: str, relative: str, content: str) -> None:
             os.fsync(file.fileno())
         os.replace(draft, name, src_dir_fd=top, dst_dir_fd=folder)
         os.fsync(folder)  # before the database says that the file is there
+
+
+def _is_there(root: str, relative: str) -> bool:
+    try:
+        with folder_of(root, relative, create=False) as (folder, name):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _refused(root, relative, error) from error
+    return True
 
 
 def remove_drafts(root: str) -> None:
