@@ -15,6 +15,7 @@ from tests.faults.disk import (
     LeftOut,
     Rename,
     Sync,
+    SyncAll,
     SyncFolder,
     Truncate,
     Write,
@@ -59,7 +60,7 @@ def synchronous_normal(recorded: Recording) -> Recording:
 
 def lying_disk(recorded: Recording) -> Recording:
     """Sync no file at all."""
-    return _without(recorded, lambda at, change: isinstance(change, Sync))
+    return _without(recorded, lambda at, change: isinstance(change, (Sync, SyncAll)))
 
 
 def colder_tiers_unsynced(recorded: Recording) -> Recording:
@@ -95,6 +96,8 @@ def names_unsynced(folder: str) -> Control:
     """Sync files, and not the names of those in a folder and below it."""
 
     def is_of_names(at: int, change: Change) -> bool:
+        if isinstance(change, SyncAll):
+            return True
         return isinstance(change, SyncFolder) and f"{change.folder}/".startswith(f"{folder}/")
 
     return lambda recorded: _without(recorded, is_of_names)

@@ -69,6 +69,11 @@ class SyncFolder:
 
 
 @dataclass(frozen=True, slots=True)
+class SyncAll:
+    """Everything was made durable, as `sync` of Linux does, which waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A name of a folder from now on leads somewhere, or nowhere."""
 
@@ -93,7 +98,7 @@ class LeftOut:
     """What a careless program leaves out, or a lying disk: nothing happens."""
 
 
-Change = Write | Truncate | Sync | SyncFolder | Entry | Rename | LeftOut
+Change = Write | Truncate | Sync | SyncFolder | SyncAll | Entry | Rename | LeftOut
 """One line of the log."""
 
 
@@ -136,6 +141,10 @@ class Disk:
             case SyncFolder():
                 everything = self._kind == "ordered"
                 self._keep(lambda entries: everything or entries[0].folder == change.folder)
+            case SyncAll():
+                for file in self._files.values():
+                    file.sync()
+                self._keep(lambda entries: True)
             case Entry():
                 self._waiting.append((change,))
             case Rename():

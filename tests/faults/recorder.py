@@ -17,12 +17,22 @@ from threading import RLock
 from typing import Any, TypeVar
 
 import apsw
-from tests.faults.disk import Change, Entry, Rename, Sync, SyncFolder, Target, Truncate, Write
+from tests.faults.disk import (
+    Change,
+    Entry,
+    Rename,
+    Sync,
+    SyncAll,
+    SyncFolder,
+    Target,
+    Truncate,
+    Write,
+)
 
 T = TypeVar("T")
 
 _serial = itertools.count()
-_BY_DIRECTORY = ("open", "unlink", "remove", "rmdir", "mkdir", "rename", "replace", "fsync")
+_BY_DIRECTORY = ("open", "unlink", "remove", "rmdir", "mkdir", "rename", "replace", "fsync", "sync")
 _UNSAFE_NAME = (  # SQLite syncs the folder with the first sync of a file that it opened as one
     apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL | apsw.SQLITE_OPEN_WAL
 )
@@ -43,6 +53,8 @@ class Recorder:
         self._made: set[str] = set()
         self._known: dict[int, bytes] = {}  # what is in the log of the files that are not SQLite's
         self._numbers = itertools.count()
+        self.of_sqlite: set[int] = set()
+        """Files that are never opened otherwise: closing one would drop SQLite's locks on it."""
 
     @property
     def now(self) -> int:
@@ -92,6 +104,12 @@ class Recorder:
         """Write down that the names in a folder are durable."""
         self.log.append(SyncFolder(self._folders[folder]))
 
+    def synced_all(self) -> None:
+        """Write down that everything is durable."""
+        for path in self._files:
+            self.look(path)
+        self.log.append(SyncAll())
+
     def is_folder(self, path: str) -> bool:
         """Say whether a path leads to a folder."""
         return path in self._folders
@@ -106,6 +124,8 @@ class Recorder:
         Between two looks it is one write, of which a power cut may leave any part.
         """
         number = self.file(path)
+        if number in self.of_sqlite:  # whatever is written to it is in the log already
+            return
         content = (self.root / path).read_bytes()
         known = self._known.get(number, b"")
         if content != known:
@@ -176,6 +196,7 @@ class _VfsFile(apsw.VFSFile):
         super().__init__("unix", name, flags)
         self._recorder = recorder
         self._number = recorder.file(path)
+        recorder.of_sqlite.add(self._number)
         self._folder = path.rpartition("/")[0]
         creates = bool(flags[0] & apsw.SQLITE_OPEN_CREATE)
         self._names_first = creates and bool(flags[0] & _UNSAFE_NAME)
@@ -294,6 +315,10 @@ class _Watched:
             else:
                 self._recorder.look(ours)
                 self._recorder.log.append(Sync(self._recorder.file(ours)))
+
+    def sync(self) -> None:
+        with self._recorder.lock:
+            self._recorder.synced_all()
 
     def _sync_root(self, fd: int) -> None:
         if os.path.samestat(os.fstat(fd), self._recorder.root.stat()):
