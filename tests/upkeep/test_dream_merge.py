@@ -10,9 +10,14 @@ import pytest
 from tests.upkeep.merging import NEAR, OTHER, PORT, found, paths
 
 from ringwood.capture.buffer import Exchange
+from ringwood.engine.base import Engine
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
 from ringwood.types import Actor, Turn
+from ringwood.upkeep.duplicates import find_twins
+from ringwood.upkeep.merge import merge
+from ringwood.write.draft import Draft, Intake
+from ringwood.write.ingest import ingest
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
@@ -290,3 +295,48 @@ def test_an_undo_of_nothing_says_so(words: Memory) -> None:
 
     with pytest.raises(UsageError, match="no run"):
         words.undo()
+
+
+@pytest.mark.parametrize("edited", ["a", "b"])
+def test_a_document_that_is_edited_meanwhile_is_left_out(engine: Engine, edited: str) -> None:
+    def keep(source: str, text: str) -> None:
+        draft = Draft(text, "global", "person", source=source)
+        ingest(engine, [draft], Intake(NOW, state="ready"))
+
+    keep("a", PORT)
+    keep("b", NEAR)
+    with engine.reading() as reader:
+        [twin] = find_twins(reader, reader.roots("global"), None, frozenset())
+    with engine.writing() as writer:
+        run = writer.begin_dream(NOW)
+    keep(edited, OTHER)
+
+    assert not merge(engine, run, twin, NOW)
+
+    with engine.reading() as reader:
+        assert len(reader.roots("global")) == 2
+        assert reader.steps() == ()
+    keep(edited, NEAR if twin.document.source == edited else PORT)
+    assert merge(engine, run, twin, NOW)  # as it was read, it is merged
+
+
+def test_a_merge_that_waits_for_its_file_is_finished_by_the_next_dream(memory: Memory) -> None:
+    memory.store(PORT, source="a")
+    away = memory.store(NEAR, source="b")
+    memory.wait()
+    file = Path(memory.home) / "mirror" / "global" / f"{away.path.strip('/')}.md"
+    with Memory.open(memory.home, embedder="hashing") as other:
+        engine = other._opened.engine()
+        with engine.reading() as reader:
+            [twin] = find_twins(reader, reader.roots("global"), None, frozenset())
+        with engine.writing() as writer:
+            run = writer.begin_dream(NOW)
+        assert merge(engine, run, twin, NOW)  # and no more: as if it were killed here
+    assert file.exists()
+
+    memory.dream()
+
+    assert not file.exists()
+    assert memory.undo(run).restored == 1
+    memory.wait()
+    assert file.exists()

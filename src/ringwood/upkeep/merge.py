@@ -74,6 +74,7 @@ def finish(engine: Engine, mirror_root: str | None) -> None:
         steps = reader.steps(is_open=True)
         missing = reader.missing_tiers
     done: list[int] = []
+    edges: list[Edge] = []
     for step in steps:
         with engine.reading() as reader:
             try:
@@ -82,10 +83,10 @@ def finish(engine: Engine, mirror_root: str | None) -> None:
                 continue
         if mirror_root is not None and gone.mirrored is not None:
             mirror.remove_file(mirror_root, gone.mirrored)
-        _drop_elsewhere(engine, [each.edge for each in gone.edges], missing)
-        if not missing:
-            done.append(step.id)
-    if done:
+        edges += [each.edge for each in gone.edges if each.document != step.document]
+        done.append(step.id)
+    _drop_elsewhere(engine, edges, missing)
+    if done and not missing:
         with engine.writing() as writer:
             writer.close_steps(done)
 
