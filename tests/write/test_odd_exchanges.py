@@ -63,6 +63,10 @@ def test_an_exchange_that_cannot_be_stored_is_tried_ever_more_seldom(words: Memo
     [failing] = words.stats().failing
     assert (failing.next_at - failing.at).total_seconds() == 240.0
 
+    spool.remove(words.home, spool.waiting(words.home))  # as a person does
+    words.take_in_or_note()
+    assert words.stats().failing == (), "nothing of it waits any more"
+
 
 def test_a_time_beyond_all_numbers_is_set_aside(words: Memory) -> None:
     name = spool.append(

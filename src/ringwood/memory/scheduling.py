@@ -10,7 +10,7 @@ from ringwood.memory.keeping import Keeping
 from ringwood.memory.tending import Tending
 from ringwood.upkeep.rotate import ROTATION
 from ringwood.upkeep.schedule import Job, Schedule, StoppedError, Stopping
-from ringwood.write.exchanges import TakenIn
+from ringwood.write.exchanges import TakenIn, forget_attempts
 from ringwood.write.retry import RETRY_S, Piece
 from ringwood.write.troubles import note_trouble, settle
 
@@ -74,6 +74,8 @@ class Scheduling(Keeping, Tending):
         """
         try:
             taken = self.take_in(everything=everything)
+            if not taken.waiting and not taken.elsewhere and homes.exists(self.home):
+                forget_attempts(self._opened.engine())
         except RingwoodError as error:
             _log.warning("the spool has to wait: %s", error.message)
             self.note_trouble(SPOOL, error)

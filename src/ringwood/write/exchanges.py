@@ -143,6 +143,18 @@ def store_exchanges(
     return total
 
 
+def forget_attempts(engine: Engine) -> None:
+    """Forget what failed of exchanges: for where none waits any more. Idempotent.
+
+    Raises:
+        StorageError: when the disk refuses.
+    """
+    known = _known(engine)
+    if known:
+        with engine.writing() as writer:
+            writer.drop_attempts(EXCHANGE, known)
+
+
 def _digest(source: str) -> str:
     """Name a source key, which may hold what no database takes."""
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
