@@ -182,7 +182,7 @@ class _Rebuilding:
         found: dict[int, Mirrored] = {}
         for each in self._read_mirror():
             document = each.page.document
-            if document.id in self._elsewhere or self._is_held(document, whole):
+            if document.id in self._elsewhere or self._is_held(each.page, whole):
                 continue
             if document.id in whole:  # given anew, since the home began again without the other
                 self._used[0] += 1
@@ -199,15 +199,16 @@ class _Rebuilding:
                     found[document.id] = each
         return found
 
-    def _is_held(self, document: Document, whole: Collection[int]) -> bool:
+    def _is_held(self, page: Page, whole: Collection[int]) -> bool:
         """Say whether a document is there: its id, and the moment at which it was taken in."""
-        if document.id not in whole:
+        if page.document.id not in whole:
             return False
-        record = self._draft.inspector.record(document.id)
+        record = self._draft.inspector.record(page.document.id)
         held = None if record is None else record.document
         if held is None or not self._rescue.take_all:
             return True
-        return _second(held.stored_at) == _second(document.stored_at)
+        then = held.stored_at if page.titled else held.stored_at.replace(microsecond=0)
+        return then == page.document.stored_at
 
     def _read_mirror(self) -> Iterator[Mirrored]:
         for done, each in enumerate(read_mirror(self._rescue.mirror_root)):
@@ -341,11 +342,6 @@ def largest(known: Iterable[Known]) -> tuple[int, int, int]:
     """Say the largest ids of a document, a node and a space that were ever given."""
     documents, nodes, spaces = zip(*(each.largest for each in known), strict=True)
     return max(documents), max(nodes), max(spaces)
-
-
-def _second(moment: datetime) -> datetime:
-    """Cut a moment to what heads of older pages hold."""
-    return moment.replace(microsecond=0)
 
 
 def _quality(each: Mirrored) -> tuple[bool, datetime]:

@@ -251,7 +251,7 @@ def _copy(connection: apsw.Connection, damaged: Path, copied: Copied) -> None:
             continue
         # Each statement by itself: a transaction that met a broken page cannot be ended.
         _copy_table(connection, _Table(table, columns, bool(keyed)), copied)
-    with suppress(*_BROKEN):
+    with suppress(*_BROKEN, apsw.SQLError):  # the latter where it has no such table
         for row in connection.execute(_SEEN):
             copied.seen.add(row[0])
     connection.execute("DETACH damaged")
