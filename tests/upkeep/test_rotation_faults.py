@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from tests.engine.moving import FILES, move_by_hand
@@ -181,6 +181,25 @@ def test_one_process_of_a_home_rotates_at_a_time(home: Path, engine: Engine) -> 
             assert memory.rotate(dry_run=True).moved["cold"] == 1  # looking is free
         assert memory.rotate().moved_from == ("hot",)  # the control
     assert tiers_of(engine, [document]) != ["hot"]
+
+
+def test_a_worker_that_clears_what_a_crash_left_is_waited_for(home: Path, engine: Engine) -> None:
+    fill(engine, [100])
+    taken, told = Event(), Event()
+
+    def clear() -> None:
+        with holding(home, ROTATION):
+            taken.set()
+            told.wait(0.2)
+
+    clearing = Thread(target=clear)
+    clearing.start()
+    assert taken.wait(30)
+    with Memory.open(home, embedder="words") as memory:
+        done = memory.rotate()
+    clearing.join(30)
+
+    assert done.moved_from == ("hot",)
 
 
 def test_an_edit_in_the_window_waits_and_wins(

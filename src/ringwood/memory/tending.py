@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from time import sleep
 
 from ringwood.errors import StorageError
 from ringwood.memory.base import Opened
@@ -14,6 +15,9 @@ from ringwood.upkeep.compact import Compacted, compact
 from ringwood.upkeep.lease import holding
 from ringwood.upkeep.moved_links import link_moved
 from ringwood.upkeep.rotate import ROTATION, Rotated, Work, rotate
+
+_FINISHING_S = (0.1, 0.3, 1.0)
+"""Pauses between tries for the lease, seconds: a worker holds it to clear what a crash left."""
 
 
 class Tending(Opened):
@@ -40,17 +44,20 @@ class Tending(Opened):
         work = Work(on_document)
         if meaning is not None:
             work = replace(work, relink=partial(link_moved, engine, meaning, self.config.link))
-        with holding(self.home, ROTATION) as held:
-            if not held and not dry_run:
-                return Rotated.elsewhere()
-            done = rotate(engine, self.config.tiers, now, dry_run=dry_run, work=work)
-            if not dry_run and self.config.tiers.vacuum_after_rotate:
-                done = self._compacted(done)
-        return done
+        run = partial(rotate, engine, self.config.tiers, now, work=work)
+        if dry_run:
+            return run(dry_run=True)
+        for pause_s in (*_FINISHING_S, None):
+            with holding(self.home, ROTATION) as held:
+                if held:
+                    return self._compacted(run())
+            if pause_s is not None:
+                sleep(pause_s)
+        return Rotated.elsewhere()
 
     def _compacted(self, done: Rotated) -> Rotated:
-        """Compact what a rotation moved from; what keeps it from that is no failure of moving."""
-        if not done.moved_from:
+        """Compact what was moved from where that is set; it fails without failing the moves."""
+        if not (done.moved_from and self.config.tiers.vacuum_after_rotate):
             return done
         try:
             compacted = self.compact(tiers=done.moved_from)
