@@ -92,8 +92,17 @@ def test_reading_works_and_leaves_every_byte(home: Path, tmp_path: Path) -> None
     hits = told["hits"]
     assert isinstance(hits, list)
     assert hits[0]["signals"]["cosine"] is not None
-    for command in (["stats"], ["tree"], ["show", "global:/pump"], ["recent"], ["spaces"]):
+    for command in (
+        ["stats"],
+        ["tree"],
+        ["show", "global:/pump"],
+        ["recent"],
+        ["spaces"],
+        ["verify"],
+    ):
         assert ringwood(home, *command)[0] == 0, command
+    looked = ringwood(home, "verify")[1]
+    assert looked["documents"] == 1  # it looks, and finds that others can read these files
     assert ringwood(home, "export", str(tmp_path / "a.jsonl"))[0] == 0
     assert ringwood(home, "backup", str(tmp_path / "backup"))[0] == 0
     give(home, os.geteuid(), 0o700, 0o600)

@@ -21,6 +21,7 @@ from ringwood.engine.sqlite import files, moves
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
     connect,
+    connect_for_reading,
     inspect,
     is_damage,
     meaning_of,
@@ -410,7 +411,7 @@ class SqliteInspection:
         """Open one tier; see `Inspection`."""
         path = self._paths[tier]
         with translated(path):
-            connection = connect(path)
+            connection = connect_for_reading(path)
         with closing(connection):
             yield TierInspector(connection, tier, path)
 
