@@ -118,20 +118,6 @@ def contents_unsynced(folder: str) -> Control:
     return control
 
 
-def written_in_place(recorded: Recording) -> Recording:
-    """Write events under their own names at once, without a draft that is renamed."""
-    log: list[Change] = []
-    for change in recorded.log:
-        match change:
-            case Entry(folder, name) if folder == SPOOL and name.endswith(".json.new"):
-                log.append(replace(change, name=name.removesuffix(".new")))
-            case Rename((Entry(folder, name), _)) if folder == SPOOL and name.endswith(".json"):
-                log.append(LeftOut())
-            case _:
-                log.append(change)
-    return replace(recorded, log=log)
-
-
 def _without(recorded: Recording, is_left_out: Callable[[int, Change], bool]) -> Recording:
     log = [
         LeftOut() if is_left_out(at, change) else change for at, change in enumerate(recorded.log)
@@ -164,7 +150,6 @@ CONTROLS: dict[str, dict[str, Control]] = {
     "capturing and taking in": {
         "names of events not synced": names_unsynced(SPOOL),
         "events not synced": contents_unsynced(SPOOL),
-        "events written in place": written_in_place,
         "names in the home not synced": names_unsynced("home"),
     },
     "dreaming, undoing, reindexing": {"synchronous=NORMAL": synchronous_normal},
