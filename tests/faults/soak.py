@@ -27,8 +27,10 @@ from ringwood.capture.exchange import Event
 from ringwood.memory import Memory
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = 150
-"""Documents that are kept; what is older is forgotten."""
+DOCUMENTS = 100
+"""Documents that are kept; those before them are forgotten."""
+OTHERS = 20
+"""Documents of others beside it that are kept."""
 WARM_UP = 2 / 15
 """Share of the run after which growth counts: caches and maps have their size by then."""
 GROWTH = 0.05
@@ -204,7 +206,17 @@ def _command_succeeds(home: Path, chance: random.Random) -> bool:
     """Run a command of another process; finding nothing is no failure."""
     words = chance.choice((["recall", "copper ferry"], ["store", "-"], ["stats"], ["recent"]))
     done = subprocess.run(
-        [sys.executable, "-m", "ringwood", "--home", str(home), "--json", *words],
+        [
+            sys.executable,
+            "-m",
+            "ringwood",
+            "--home",
+            str(home),
+            "--space",
+            "global",
+            "--json",
+            *words,
+        ],
         input=_text(chance),
         capture_output=True,
         text=True,
@@ -222,7 +234,7 @@ def live(home: Path, documents: int, seed: int, every_s: float, *, leaks: bool) 
     started = sampled = time.monotonic()
     rounds = log = 0
     with Memory.open(home, embedder="hashing", wait_s=0.0) as memory:
-        for number in range(documents):
+        for number in range(-documents, 0):
             _store(memory, chance, number)
         while not select.select([sys.stdin], [], [], 0)[0]:
             _work(memory, chance, rounds, documents)
@@ -242,14 +254,17 @@ def live(home: Path, documents: int, seed: int, every_s: float, *, leaks: bool) 
 
 
 def _work(memory: Memory, chance: random.Random, rounds: int, documents: int) -> None:
-    """Do one round of what a memory does in a day."""
-    for number in chance.sample(range(documents), 3):
-        _store(memory, chance, number)
+    """Do one round of what a memory does in a day; it holds as much afterwards as before."""
+    _store(memory, chance, rounds)
+    memory.forget(source=_key(rounds - documents))
+    _store(memory, chance, rounds - chance.randrange(documents))
     for _ in range(3):
         memory.recall(" ".join(chance.sample(_WORDS, 3)))
     memory.take_in()
     if rounds % 5 == 0:
-        for document in memory.recent(limit=10 * documents)[documents + 20 :]:
+        recent = memory.recent(limit=10 * documents)
+        others = [each for each in recent if not (each.source or "").startswith(_key(""))]
+        for document in others[OTHERS:]:
             memory.forget(document=str(document.id))
     if rounds % 10 == 0:
         memory.rotate()
@@ -258,9 +273,13 @@ def _work(memory: Memory, chance: random.Random, rounds: int, documents: int) ->
 
 
 def _store(memory: Memory, chance: random.Random, number: int) -> None:
-    """Store one of the documents that are kept, of any age, or edit it."""
+    """Store a document, of any age, or edit it."""
     at = datetime.now(UTC) - timedelta(days=chance.uniform(0, 400))
-    memory.store(_text(chance), source=f"soak/{number}", at=at)
+    memory.store(_text(chance), source=_key(number), at=at)
+
+
+def _key(number: object) -> str:
+    return f"soak/{number}"
 
 
 def _text(chance: random.Random) -> str:
