@@ -180,24 +180,25 @@ class _Rebuilding:
     def _pages(self, whole: Collection[int], wanting: Collection[int]) -> dict[int, Mirrored]:
         """Choose the pages that are to come in, without their texts, by id of their document."""
         found: dict[int, Mirrored] = {}
+        displaced: list[Mirrored] = []  # the home began anew, and gave their ids to others
         for each in self._read_mirror():
             document = each.page.document
             if document.id in self._elsewhere or self._is_held(each.page, whole):
                 continue
-            if document.id in whole:  # given anew, since the home began again without the other
-                self._used[0] += 1
-                document = replace(document, id=self._used[0])
             if not self._rescue.take_all and document.id not in wanting:
                 self._skip(each.file, "no tier that can be read has it; it may lie in another")
             elif self._is_forgotten(document):
                 self._skip(each.file, "its source was forgotten")
+            elif document.id in whole:
+                displaced.append(each)
             else:
                 worse = min(found.get(document.id, each), each, key=_quality)
                 if document.id in found:
                     self._skip(worse.file, "another file has its id")
                 if worse is not each or document.id not in found:
                     found[document.id] = each
-        return found
+        free = max((self._used[0], *found)) + 1
+        return found | dict(enumerate(displaced, free))
 
     def _is_held(self, page: Page, whole: Collection[int]) -> bool:
         """Say whether a document is there: its id, and the moment at which it was taken in."""
