@@ -98,7 +98,6 @@ def test_reading_works_and_leaves_every_byte(home: Path, tmp_path: Path) -> None
         ["show", "global:/pump"],
         ["recent"],
         ["spaces"],
-        ["verify"],
     ):
         assert ringwood(home, *command)[0] == 0, command
     looked = ringwood(home, "verify")[1]
