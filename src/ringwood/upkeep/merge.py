@@ -51,14 +51,14 @@ def merge(engine: Engine, run: int, twin: Twin, now: datetime) -> bool:
 def send_back(engine: Engine, tiers: Mapping[int, Tier]) -> None:
     """Move documents that were brought in to the tiers where they lay; those that are gone are not.
 
-    What is not moved now, because it was changed, rotation moves in time.
+    What is not moved now, because it was changed or its tier is missing, rotation moves in time.
     """
     for document, tier in tiers.items():
         if tier == "hot":
             continue
         with engine.reading() as reader:
             card = reader.document(document)
-            if card is None or card.tier != "hot":
+            if card is None or card.tier != "hot" or tier in reader.missing_tiers:
                 continue
             move = Move(document, card.sha256, terms_of(reader.nodes_of(document)))
         engine.move([move], "hot", tier)
