@@ -51,7 +51,7 @@ def content(home: Path) -> tuple[dict[str, tuple[object, ...]], dict[str, str]]:
     """Read all that a person gave, by address, and the keys of the spaces."""
     with Memory.open(home, embedder="hashing") as memory:
         memory.wait()
-        found = {}
+        found: dict[str, tuple[object, ...]] = {}
         with memory._opened.engine().reading() as reader:
             for space in reader.documents_per_space():
                 for d in reader.roots(space):
@@ -115,7 +115,7 @@ def test_every_text_comes_back_however_the_hot_file_was_harmed(home: Path, name:
     assert content(home) == before
     (rebuilt,) = done.tiers
     assert rebuilt.documents == len(before[0])
-    assert rebuilt.lost == rebuilt.altered == ()
+    assert (rebuilt.lost, rebuilt.altered) == ((), ())
     kept = list(home.glob("memory.db.damaged-*[0-9]"))
     assert [file.read_bytes() for file in kept] == ([] if harmed is None else [harmed])
 
@@ -276,7 +276,7 @@ def test_what_is_sound_is_left_alone(home: Path) -> None:
     with Memory.open(home, embedder="hashing") as memory:
         for tier in (None, "hot"):
             with pytest.raises(UsageError, match="sound"):
-                memory.salvage(tier)  # type: ignore[arg-type]
+                memory.salvage(tier)
     assert (home / "memory.db").read_bytes() == image
     assert not list(home.glob("*damaged*"))
 
