@@ -36,7 +36,10 @@ _STALE_S = 3600.0  # a draft as old as this has nobody who writes it
 _STAMP_DIGITS = 20
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 # Not the file's fault: it is to be tried again, with all that belongs to it.
-_PASSING = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
+_PASSING = {
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN),
+    *(errno.ENOSPC, errno.EDQUOT),
+}
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "host": str,
     "session": str,

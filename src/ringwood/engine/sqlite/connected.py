@@ -125,8 +125,10 @@ class Connected:
         except apsw.Error:
             attached.connection.close()
             return
+        # A tier that is there and could not be opened may be had the next time.
+        is_whole = not any(attached.identities[TIERS.index(tier)] for tier in attached.missing)
         with self._lock:
-            if not self._closed and len(self._idle) < _MAX_IDLE_READERS:
+            if is_whole and not self._closed and len(self._idle) < _MAX_IDLE_READERS:
                 self._idle.append(attached)
                 return
         attached.connection.close()
