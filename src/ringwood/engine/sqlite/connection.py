@@ -120,6 +120,10 @@ def create_database(path: Path) -> None:
 def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection:
     """Open an existing file with every setting that this engine needs."""
     connection = apsw.Connection(str(path), flags=_OPEN)
+    if connection.readonly("main") and is_writable(path):
+        # SQLite falls back to reading where the open fails for a moment, and would keep to it.
+        connection.close()
+        raise apsw.CantOpenError("it could be opened for reading only")
     connection.set_busy_timeout(round(timeout_s * 1000))
     for pragma in (_LOG_AHEAD, _UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
         connection.execute(pragma).fetchall()
