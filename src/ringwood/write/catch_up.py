@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 EMBED: Final = "embed"
 """Attempts at the vectors of a document; without a document, at the embedder."""
 MIRROR: Final = "mirror"
-"""Attempts at the mirror file of a document."""
+"""Attempts at the mirror file of a document; without a document, at the mirror's folder."""
 
 _TOGETHER = 16
 """Documents that are begun by one note: what it costs is a sixteenth of a transaction each."""
@@ -107,6 +107,8 @@ class CatchUp:
             cards = reader.documents(map(int, embed))
             files = {each.item for each in reader.attempts(MIRROR)}
             unwritten = {str(each.id) for each in reader.unmirrored(_MANY)} if files else set()
+        if unwritten:
+            unwritten.add("")  # the folder is settled by the next file that is written in it
         embed -= {str(number) for number, card in cards.items() if card.state != "ready"}
         files = files - unwritten if len(unwritten) < _MANY else set()
         if embed or files:
@@ -151,7 +153,9 @@ class CatchUp:
         if not self.mirror.enabled:
             return []
         mirror.remove_drafts(self.mirror_root)
-        troubles: list[str] = []
+        troubles = self._folder_troubles()
+        if troubles:
+            return troubles
         in_a_row = 0
         while in_a_row < _GIVE_UP and (waiting := self._due_files()):
             for document in waiting:
@@ -161,7 +165,8 @@ class CatchUp:
                 except BusyError:
                     raise
                 except StorageError as error:
-                    self._mirror_failed(document, error)
+                    _log.warning("document %s has no mirror file yet", document.id)
+                    self._mirror_failed(Piece(MIRROR, str(document.id)), error)
                     troubles.append(error.message)
                     in_a_row += 1
                     if in_a_row == _GIVE_UP:
@@ -174,9 +179,26 @@ class CatchUp:
         with self.engine.reading() as reader:
             return reader.due_documents(MIRROR, _now(), limit=_FILES, again=self.retry_s > 0)
 
-    def _mirror_failed(self, document: Document, error: StorageError) -> None:
-        _log.warning("document %s has no mirror file yet: %s", document.id, error.message)
-        piece = Piece(MIRROR, str(document.id))
+    def _folder_troubles(self) -> list[str]:
+        """Say why there can be no file at all: no fault of a document, none of them has to wait."""
+        with self.engine.reading() as reader:
+            if not reader.unmirrored(1):
+                return []
+            before = reader.attempt(MIRROR)
+        try:
+            mirror.make_root(self.mirror_root)
+        except StorageError as error:
+            # One round asks several times. It has failed once.
+            if before is None or before.is_due(_now()):
+                self._mirror_failed(Piece(MIRROR), error)
+            return [error.message]
+        if before is not None:
+            with self.engine.writing() as writer:
+                writer.drop_attempts(MIRROR)
+        return []
+
+    def _mirror_failed(self, piece: Piece, error: StorageError) -> None:
+        _log.warning("not mirrored yet: %s", error.message)
         with self.engine.reading() as reader:
             before = reader.attempt(piece.work, piece.item)
         with self.engine.writing() as writer:

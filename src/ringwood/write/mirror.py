@@ -116,6 +116,23 @@ def mirror_path(document: Document) -> str:
     return "/".join(file_name(part) for part in parts) + ".md"
 
 
+def make_root(root: str) -> None:
+    """Make the mirror's folder, if it is not there, and see that it is one.
+
+    Raises:
+        StorageError: when no file can be written in it, whichever.
+    """
+    homes.create_folder(root)
+    try:
+        with _root(root):
+            pass
+    except OSError as error:
+        raise StorageError(
+            f"The mirror's folder {root} cannot be opened: {error.strerror}.",
+            mend="correct its permissions; the memory is safe, the mirror catches up",
+        ) from error
+
+
 def write_file(root: str, relative: str, content: str) -> None:
     """Replace one file of the mirror in one step.
 
