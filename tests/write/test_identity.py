@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.scaling import grows_at_most
 from tests.write.edits import Note, Section, is_prose
@@ -104,6 +104,10 @@ def title_of(source: str | None) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32))
+@example(seed=730)  # a section and the one above it hold the same, and both are renamed
+@example(seed=1443)  # an empty section is deleted, and one of its title was edited
+@example(seed=1867)  # a section is renamed like the one above it, which is renamed, too
+@example(seed=2499)  # another comes to the place and title that a deleted one had last
 def test_an_address_of_a_section_leads_to_it_through_any_edits_or_says_that_it_is_gone(
     seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -111,8 +115,11 @@ def test_an_address_of_a_section_leads_to_it_through_any_edits_or_says_that_it_i
     rng = random.Random(seed)
     note = note_of(seed)
     claims: list[tuple[str, str, list[Section]]] = []
+    names: dict[Section, set[str]] = {each: set() for each in note.all}
     for round_ in range(4):
         stored(engine, note, round_)
+        for each in note.sections:
+            names[each].add(each.title)
         claims += [
             (path, source, [each for each in note.sections if note.source(each) == source])
             for path, source in sources(engine).items()
@@ -124,7 +131,8 @@ def test_an_address_of_a_section_leads_to_it_through_any_edits_or_says_that_it_i
     for path, source, sections in claims:
         now = led_to(engine, path)
         alive = [note.source(each) for each in sections if not each.is_gone]
-        came_back = title_of(now) == title_of(source)  # another of its title, in its place
+        # Another of a title that it had, in its place: what comes back there is itself again.
+        came_back = any(title_of(now) in names[each] for each in sections)
         lost = now is None and not any(each.is_gone for each in sections)
         assert now is None or now in alive or came_back, (path, source, now, alive)
         has_words = any(is_prose(block) for each in sections for block in each.blocks)

@@ -26,6 +26,9 @@ HOLDS = 0.5
 """Share of what a renamed section holds (Dice) from which it is the same."""
 HOLDS_TITLED = 0.25
 """The same where half of its title stayed too."""
+TITLE, BODY, PLACE, DEPTH = 0.35, 0.65, 0.2, 0.3
+"""What of two sections speaks for their being the same. Of a section and the one above it that hold
+the very same, depth says more than a title that became like the other's, less than an equal one."""
 
 _COMMON = 40
 """Nodes that hold a term from which it no longer proposes pairs: a rewritten book stays linear."""
@@ -267,7 +270,7 @@ def _sections(match: _Match) -> None:
     """Pair sections by what they hold, what they are called and where they stand.
 
     What it holds counts more than its title, so that two sections that swap titles are told apart;
-    of one that holds nothing, the title says all. Its depth tells it from the section above, which
+    of two that hold nothing, the title says all. Its depth tells it from the section above, which
     may hold the very same.
     """
     held = _held_in_common(match)
@@ -289,10 +292,12 @@ def _sections(match: _Match) -> None:
             match.is_same_parent(i, j) and match.old.titles[i] == match.new.titles[j]
         )
         if place or body >= HOLDS or (title >= 0.5 and body >= HOLDS_TITLED):
-            is_told = match.old.leaves[i] and match.new.leaves[j]
-            likeness = 0.35 * title + 0.65 * body if is_told else title
+            # Where only one of them holds anything, an equal title is weak evidence: another of that
+            # title may hold what it held.
+            is_bare = not (match.old.leaves[i] or match.new.leaves[j])
+            likeness = title if is_bare else TITLE * title + BODY * body
             depth = match.old.depths[i] == match.new.depths[j]
-            found.append((likeness + 0.2 * place + 0.15 * depth, i, j))
+            found.append((likeness + PLACE * place + DEPTH * depth, i, j))
     _take_best(match, found)
 
 
