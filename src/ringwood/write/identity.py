@@ -292,8 +292,8 @@ def _sections(match: _Match) -> None:
             match.is_same_parent(i, j) and match.old.titles[i] == match.new.titles[j]
         )
         if place or body >= HOLDS or (title >= 0.5 and body >= HOLDS_TITLED):
-            # Where only one of them holds anything, an equal title is weak evidence: another of that
-            # title may hold what it held.
+            # Where only one of the two holds anything, an equal title is weak evidence: another
+            # section of that title may hold what it held.
             is_bare = not (match.old.leaves[i] or match.new.leaves[j])
             likeness = title if is_bare else TITLE * title + BODY * body
             depth = match.old.depths[i] == match.new.depths[j]
