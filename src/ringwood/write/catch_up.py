@@ -20,7 +20,7 @@ from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import Engine
 from ringwood.errors import BusyError, EmbedderError, RingwoodError, StorageError
 from ringwood.types import Document
-from ringwood.write import mirror
+from ringwood.write import mirror, strays
 from ringwood.write.embedding import embed_document
 from ringwood.write.link import LinkOptions
 from ringwood.write.means import refresh_means
@@ -79,7 +79,7 @@ class CatchUp:
             StorageError: when the hot tier cannot be written.
         """
         self._learn_from_the_dead()
-        troubles = self._mirror_all()
+        troubles = [*self._remove_strays(), *self._mirror_all()]
         try:
             if self.meaning() is not None:
                 troubles += self._embed_all()
@@ -148,6 +148,17 @@ class CatchUp:
 
     # -- the mirror --------------------------------------------------------------------------
 
+    def _remove_strays(self) -> list[str]:
+        """Remove what the last one died of writing; what cannot be removed now stays noted."""
+        if self.mirror.enabled:
+            try:
+                strays.remove_strays(self.engine, self.mirror_root)
+            except BusyError:
+                raise
+            except StorageError as error:
+                return [error.message]
+        return []
+
     def _mirror_all(self) -> list[str]:
         """Write the files that are to come: before the embedding, which may take hours."""
         if not self.mirror.enabled:
@@ -158,22 +169,27 @@ class CatchUp:
             return troubles
         in_a_row = 0
         while in_a_row < _GIVE_UP and (waiting := self._due_files()):
-            for document in waiting:
-                self.on_batch(0)
-                try:
-                    mirror.refresh_document(self.engine, self.mirror_root, document.id)
-                except BusyError:
-                    raise
-                except StorageError as error:
-                    _log.warning("document %s has no mirror file yet", document.id)
-                    self._mirror_failed(Piece(MIRROR, str(document.id)), error)
-                    troubles.append(error.message)
-                    in_a_row += 1
+            with mirror.noted(self.engine, waiting):
+                for document in waiting:
+                    self.on_batch(0)
+                    trouble = self._write_page(document)
+                    troubles += trouble
+                    in_a_row = in_a_row + 1 if trouble else 0
                     if in_a_row == _GIVE_UP:
                         break
-                else:
-                    in_a_row = 0
         return troubles
+
+    def _write_page(self, document: Document) -> list[str]:
+        """Write the file of one document; return why it could not be done."""
+        try:
+            mirror.refresh_document(self.engine, self.mirror_root, document)
+        except BusyError:
+            raise
+        except StorageError as error:
+            _log.warning("document %s has no mirror file yet", document.id)
+            self._mirror_failed(Piece(MIRROR, str(document.id)), error)
+            return [error.message]
+        return []
 
     def _due_files(self) -> tuple[Document, ...]:
         with self.engine.reading() as reader:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ringwood.engine.base import Engine, Reader, Writer
 from ringwood.names import LAST_FORGET
 from ringwood.types import TIERS, Document, Node, address_of
-from ringwood.write import mirror
+from ringwood.write import mirror, strays
 from ringwood.write.draft import Intake
 from ringwood.write.ingest import rewrite
 from ringwood.write.prepare import without
@@ -170,8 +170,9 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         if cut is not None:
             writer.follow(document.id, cut.sha256)
         _purge_late(writer, document.id)
-    if file is not None:
-        mirror.refresh_document(erasure.engine, erasure.mirror_root, document.id)
+    if file is not None and cut is not None:
+        with mirror.noted(erasure.engine, [cut]):
+            mirror.refresh_document(erasure.engine, erasure.mirror_root, cut)
     erasure.engine.erase_traces()
     return report
 
@@ -216,14 +217,17 @@ def _remove(
         if hashes:
             writer.add_tombstones(document.space, hashes, erasure.intake.now)
         writer.purge_log([document.id])
-    _delete_copies(erasure.engine, document.id)
+    _delete_copies(erasure, document.id)
     with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
         survivor = _survivor_of(reader, document)
         merged = [each.document for each in reader.merged_into(document.id)]
         writer.purge_log(merged)
         writer.forget_merged([document.id, *merged])
-    # Once more: a file may have been written between its removal and the document's.
-    mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
+        for each in merged:
+            writer.remove_later(each, reader.missing_tiers)
+        # Once more: a file may have been written that the database was not told of.
+        if not strays.is_taken(reader, document.space, document.path):
+            mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
     return survivor
 
 
@@ -246,25 +250,39 @@ def _purge_late(writer: Writer, document: int) -> None:
 
 
 def _drop_colder(engine: Engine, document: int) -> None:
-    """Delete copies that a move left in colder tiers: they still say what is to be forgotten."""
+    """Delete copies that a move left in colder tiers: they still say what is to be forgotten.
+
+    What a tier that is missing may hold is removed when it is back.
+    """
     with engine.reading() as reader:
         missing = reader.missing_tiers
+    if missing:
+        with engine.writing() as writer:
+            writer.remove_later(document, missing)
     for tier in TIERS[1:]:
         if tier not in missing:
             engine.drop_copies(tier, [document])
 
 
-def _delete_copies(engine: Engine, document: int) -> None:
-    """Delete a document in every tier, again where a rotation carried it past us."""
+def _delete_copies(erasure: Erasure, document: int) -> None:
+    """Delete a document in every tier, again where a rotation carried it past us.
+
+    From a tier that is missing it is removed when that is back: a crash may have left a copy there.
+    """
+    engine = erasure.engine
     there = True
     while there:
         with engine.reading() as reader:
             missing = reader.missing_tiers
         for tier in reversed(TIERS):
             if tier not in missing:
-                with engine.writing(tier) as writer:
+                with engine.writing(tier) as writer, engine.reading() as reader:
+                    file = reader.mirrored_path(document)
+                    if file is not None:  # written since it was removed; nobody knows of it then
+                        mirror.remove_file(erasure.mirror_root, file)
                     writer.delete_document(document)
                     if tier == "hot":
+                        writer.remove_later(document, missing)
                         _purge_late(writer, document)
         with engine.reading() as reader:
             there = reader.document(document) is not None

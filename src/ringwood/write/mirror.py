@@ -3,9 +3,10 @@
     <home>/mirror/<space>/<path>.md
 
 A file is written to a draft, synced and renamed, and its folder synced: what the database says of
-the mirror holds after a power cut, and what was removed stays so. Folders are opened one by one and
-never through a symbolic link: a link planted in the mirror leads nowhere. Hand edits are not read
-back.
+the mirror holds after a power cut, and what was removed stays so. That a page is being written is
+noted before: see `strays` for what becomes of one that no document had in the end. Folders are
+opened one by one and never through a symbolic link: a link planted in the mirror leads nowhere.
+Hand edits are not read back.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import get_ident
+from typing import Final
 
 from ringwood import home as homes
 from ringwood.engine.base import Engine, Reader
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import Document
 from ringwood.write.page import Page, write_page
+from ringwood.write.retry import Piece, begun
 
+PAGE: Final = "page"
+"""Notes of pages that are being written, by `page_key`."""
 MAX_NAME_BYTES = 200
 """File systems end at 255 bytes; the rest is for our endings."""
 _RACES = 5
@@ -54,20 +60,44 @@ def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
         waiting = reader.unmirrored(limit)
     written = 0
     refused: StorageError | None = None
-    for document in waiting:
-        try:
-            written += refresh_document(engine, root, document.id)
-        except BusyError:
-            raise
-        except StorageError as error:  # something in the way of one file is not in the way of all
-            refused = refused or error
+    with noted(engine, waiting):
+        for document in waiting:
+            try:
+                written += refresh_document(engine, root, document)
+            except BusyError:
+                raise
+            except StorageError as error:  # what is in the way of one file is not in that of all
+                refused = refused or error
     if refused is not None:
         raise refused
     return written
 
 
-def refresh_document(engine: Engine, root: str, identity: int) -> bool:
-    """Write one document's file; False when the document was changed or forgotten meanwhile.
+@contextmanager
+def noted(engine: Engine, documents: Sequence[Document]) -> Iterator[None]:
+    """Note whose pages the body writes, for whoever comes next if it does not come to its end.
+
+    Raises:
+        StorageError: when the disk refuses.
+    """
+    keys = [page_key(mirror_path(document)) for document in documents]
+    if keys:
+        now = datetime.now(UTC)
+        with engine.writing() as writer:
+            writer.put_attempts([begun(Piece(PAGE, key), None, now) for key in keys])
+    yield
+    if keys:
+        with engine.writing() as writer:
+            writer.drop_attempts(PAGE, keys)
+
+
+def page_key(relative: str) -> str:
+    """Name a page by a digest: its path would say words of a text that may be forgotten."""
+    return hashlib.sha256(relative.encode()).hexdigest()[:32]
+
+
+def refresh_document(engine: Engine, root: str, document: Document) -> bool:
+    """Write a document's page, inside `noted`; False when it was changed or forgotten meanwhile.
 
     Whether it still stands is asked again under the write lock, after the file was written: what
     was forgotten in between leaves no file.
@@ -75,24 +105,24 @@ def refresh_document(engine: Engine, root: str, identity: int) -> bool:
     Raises:
         StorageError: as `refresh`.
     """
+    identity, target = document.id, mirror_path(document)
     with engine.reading() as reader:
-        document = reader.document(identity)
-        if document is None:
+        read = reader.document(identity)
+        if read is None or mirror_path(read) != target:  # of its path nothing is noted
             return False
-        page = page_of(reader, document)
+        page = page_of(reader, read)
         stale = reader.mirrored_path(identity)
-    target = mirror_path(document)
     write_file(root, target, write_page(page))
     if stale is not None and stale != target:
         remove_file(root, stale)
-    with engine.writing(document.tier) as writer, engine.reading() as reader:
+    with engine.writing(read.tier) as writer, engine.reading() as reader:
         current = reader.document(identity)
-        if current is None or (current.sha256, current.path) != (document.sha256, document.path):
+        if current is None or (current.sha256, current.path) != (read.sha256, read.path):
             remove_file(root, target)
             return False
         if not _is_there(root, target):
             return False  # whoever begins to forget the document was here meanwhile
-        writer.set_mirrored(identity, document.sha256, target)
+        writer.set_mirrored(identity, read.sha256, target)
     return True
 
 
