@@ -30,9 +30,9 @@ from ringwood.lease import Lease
 from ringwood.mounts import require_local
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
+from ringwood.upkeep import merge, rotate
 from ringwood.upkeep.lease import holding
 from ringwood.upkeep.reindex import Reindex
-from ringwood.upkeep.rotate import ROTATION, finish, is_unfinished
 from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
 from ringwood.write.remembered import remember, remembered, wanted
@@ -265,13 +265,17 @@ class OpenHome:
             self._worker.wake()
 
     def _before_work(self) -> None:
-        """Write down uses, and clear what a rotation that died left behind."""
+        """Write down uses, and clear what a rotation or a dream that died left behind."""
         self.write_uses()
         engine = self.engine()
-        if is_unfinished(engine):
-            with holding(self._home, ROTATION) as held:
+        if rotate.is_unfinished(engine):
+            with holding(self._home, rotate.ROTATION) as held:
                 if held:
-                    finish(engine, datetime.now(UTC))
+                    rotate.finish(engine, datetime.now(UTC))
+        if merge.is_unfinished(engine):
+            with holding(self._home, merge.DREAM) as held:
+                if held:
+                    merge.finish(engine, self._mirror_root)
 
     def lease(self) -> Lease:
         """Return a new contender for the right to embed in this home."""

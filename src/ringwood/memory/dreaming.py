@@ -11,9 +11,8 @@ from ringwood.errors import BusyError
 from ringwood.memory.base import Opened
 from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
 from ringwood.upkeep.lease import holding
+from ringwood.upkeep.merge import DREAM
 from ringwood.upkeep.undo import Undone, undo
-
-_LEASE = "dream"
 
 
 class Dreaming(Opened):
@@ -57,7 +56,7 @@ class Dreaming(Opened):
         if dry_run:
             done = dream(engine, plan, on_nodes)
         else:
-            with holding(self.home, _LEASE) as held:
+            with holding(self.home, DREAM) as held:
                 if not held:
                     return Dreamed.elsewhere()
                 done = dream(engine, plan, on_nodes)
@@ -80,7 +79,7 @@ class Dreaming(Opened):
             StorageError: when the disk refuses; given again, it goes on.
         """
         engine = self._opened.engine()
-        with holding(self.home, _LEASE) as held:
+        with holding(self.home, DREAM) as held:
             if not held:
                 raise BusyError(
                     "Another process is dreaming in this home.", mend="try again when it is done"

@@ -18,6 +18,7 @@ from ringwood.recall.browse import NodeView, Reach, TreeLine
 from ringwood.types import TIERS, Document, Tier
 from ringwood.upkeep.compact import log_notes
 from ringwood.upkeep.lease import lease_of
+from ringwood.upkeep.merge import DREAM
 from ringwood.upkeep.rotate import ROTATION, doubted_at
 from ringwood.upkeep.schedule import SCHEDULE
 from ringwood.write.remembered import wanted
@@ -30,7 +31,7 @@ INDEX_HEAD = (
     "",
 )
 """What stands above the list that `index` gives."""
-LEASES = (SCHEDULE, ROTATION, "dream")
+LEASES = (SCHEDULE, ROTATION, DREAM)
 """Upkeep that one process does at a time."""
 
 

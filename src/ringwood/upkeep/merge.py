@@ -3,7 +3,8 @@
     both into the hot tier -> one transaction: rows, journal, addresses -> back to its tier
     afterwards: the file of the mirror, and links that lay in colder tiers
 
-Killed before the transaction, nothing was merged; after it, the next run finishes what is left.
+Killed before the transaction, nothing was merged; after it, whoever opens the home next finishes
+what is left.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from dataclasses import replace
 from datetime import datetime
 
 from ringwood.engine.base import Engine, Reader
-from ringwood.engine.merging import Merge, OwnedEdge
+from ringwood.engine.merging import Gone, Merge, OwnedEdge
 from ringwood.engine.placement import Move
 from ringwood.types import SIMILAR, TIERS, Document, Edge, Tier
 from ringwood.upkeep.duplicates import Twin, node_map
-from ringwood.write import hot, mirror
+from ringwood.write import hot, mirror, strays
 from ringwood.write.nodes import terms_of
 from ringwood.write.tombstones import text_hash
 
 Place = tuple[int, int, str]
 """Both ends of an edge, and its kind."""
+DREAM = "dream"
+"""Name of the lease that whoever merges, and takes merges back, holds; see `upkeep.lease`."""
 
 
 def merge(engine: Engine, run: int, twin: Twin, now: datetime) -> bool:
@@ -64,6 +67,12 @@ def send_back(engine: Engine, tiers: Mapping[int, Tier]) -> None:
         engine.move([move], "hot", tier)
 
 
+def is_unfinished(engine: Engine) -> bool:
+    """Say whether a dream or an undo was cut short whose merges can be finished now."""
+    with engine.reading() as reader:
+        return not reader.missing_tiers and bool(reader.steps(is_open=True))
+
+
 def finish(engine: Engine, mirror_root: str | None) -> None:
     """Finish the merges whose mirror files or links in colder tiers are still there.
 
@@ -82,13 +91,20 @@ def finish(engine: Engine, mirror_root: str | None) -> None:
             except KeyError:  # forgotten meanwhile
                 continue
         if mirror_root is not None and gone.mirrored is not None:
-            mirror.remove_file(mirror_root, gone.mirrored)
+            _remove_page(engine, mirror_root, gone)
         edges += [each.edge for each in gone.edges if each.document != step.document]
         done.append(step.id)
     _drop_elsewhere(engine, edges, missing)
     if done and not missing:
         with engine.writing() as writer:
             writer.close_steps(done)
+
+
+def _remove_page(engine: Engine, mirror_root: str, gone: Gone) -> None:
+    """Remove the page of a document that went, unless another one has its path since."""
+    with engine.writing(), engine.reading() as reader:
+        if not strays.is_taken(reader, gone.space, gone.path):
+            mirror.remove_file(mirror_root, str(gone.mirrored))
 
 
 def _drop_elsewhere(engine: Engine, edges: Sequence[Edge], missing: Iterable[Tier]) -> None:
