@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringwood.errors import UsageError
@@ -14,6 +14,7 @@ LINES = st.lists(st.sampled_from(["- one", "- 二", "", "- three (3 documents)"]
 
 
 @given(content=CONTENT, first=LINES, second=LINES)
+@example(content=b"\r", first=[], second=[])  # its last byte and our line feed look like one end
 def test_what_is_put_in_comes_out_again_and_leaves_no_trace(
     content: bytes, first: list[str], second: list[str]
 ) -> None:

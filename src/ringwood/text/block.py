@@ -36,6 +36,8 @@ def with_block(content: bytes, lines: list[str]) -> bytes:
     end = b"\r\n" if b"\r\n" in content else b"\n"
     if found is None:
         is_joined = content != b"" and not content.endswith(b"\n")
+        if content.endswith(b"\r"):
+            end = b"\r\n"  # a mere line feed after it would be taken out together with it
         start = stop = len(content)
     else:
         start, stop = found.span()
