@@ -20,7 +20,7 @@ from ringwood.engine.attempts import AttemptReader, AttemptWriter
 from ringwood.engine.compaction import Compaction
 from ringwood.engine.coverage import CoverageReader, CoverageWriter
 from ringwood.engine.merging import MergeReader, MergeWriter
-from ringwood.engine.placement import Placement
+from ringwood.engine.placement import Placement, PlacementWriter
 from ringwood.engine.transfer import Transfer
 from ringwood.types import SIMILAR, Document, Edge, Node, State, Tier
 
@@ -355,7 +355,7 @@ class Reader(NodeReader, CoverageReader, AttemptReader, MergeReader, Protocol):
         """Count everything, per tier; of vectors only those of one identity where it is given."""
 
 
-class Writer(CoverageWriter, AttemptWriter, MergeWriter, Protocol):
+class Writer(CoverageWriter, AttemptWriter, MergeWriter, PlacementWriter, Protocol):
     """One transaction on one tier. Leaving its context commits; an exception rolls back."""
 
     def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:

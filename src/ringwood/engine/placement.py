@@ -99,3 +99,14 @@ class Placement(Protocol):
         Raises:
             BusyError, StorageError: as `move`.
         """
+
+
+class PlacementWriter(Protocol):
+    """What a transaction on the hot tier does about tiers that are missing."""
+
+    def remove_later(self, document: int, tiers: Iterable[Tier]) -> None:
+        """Note that a document has no copy any more in tiers that are missing. Hot only.
+
+        A copy that lies there all the same is removed before anybody reads the tier again: until
+        then it counts as missing.
+        """

@@ -27,7 +27,7 @@ from ringwood.write.mirrored import mirror_files, read_mirrored
 from ringwood.write.nodes import terms_of
 from ringwood.write.page import PageError, same_document
 from ringwood.write.remembered import remembered
-from ringwood.write.tombstones import source_hash
+from ringwood.write.tombstones import source_hash, text_hash
 
 _REJUDGED = 2000
 """Documents whose words are looked at twice: more are wrong only where the index is."""
@@ -216,7 +216,7 @@ class Verification:
         if wrong is not None:
             self._fault(tier, record.id, "nodes", where, wrong)
         self._vectors(tier, record, document, where)
-        self._kept_out(tier, document, where)
+        self._kept_out(tier, document, record.text or "", where)
         if not self._look.quick and self._look.mirror_root is not None:
             self._mirror(tier, record, document, where)
 
@@ -234,14 +234,17 @@ class Verification:
             says = f"{lacking} of its nodes have no vector"
             self._fault(tier, record.id, "lacking", where, says)
 
-    def _kept_out(self, tier: Tier, document: Document, where: str) -> None:
-        """See that nothing lies there whose source was forgotten."""
-        if self._look.engine is None or document.source is None:
+    def _kept_out(self, tier: Tier, document: Document, text: str, where: str) -> None:
+        """See that nothing lies there whose source was forgotten; without one, whose text was."""
+        if self._look.engine is None:
             return
+        source = document.source
+        known_by = text_hash(text, None) if source is None else source_hash(source)
         with self._look.engine.reading() as reader:
-            forgotten = reader.tombstoned(document.space, [source_hash(document.source)])
+            forgotten = reader.tombstoned(document.space, [known_by])
         if forgotten:
-            says = "its source was forgotten, and yet it is stored"
+            what = "text" if source is None else "source"
+            says = f"its {what} was forgotten, and yet it is stored"
             mend = f"ringwood forget --document {document.id}, or import it with --again"
             self.findings.add("forgotten", where, tier, "fault", says, mend)
 

@@ -7,13 +7,13 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from ringwood.engine.sqlite import files
+from ringwood.engine.sqlite import files, removals
 from ringwood.engine.sqlite.compaction import bound_log, log_of
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
@@ -21,6 +21,7 @@ from ringwood.engine.sqlite.connection import (
     connect,
     identity_of,
     is_damage,
+    is_writable,
     meaning_of,
     no_home,
     not_text,
@@ -32,13 +33,15 @@ from ringwood.engine.sqlite.gate import Gate, gate_for
 from ringwood.engine.sqlite.tier import TierWriter, number_of_space
 from ringwood.engine.sqlite.tiers import TiersReader
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
-from ringwood.errors import StorageError, UsageError
+from ringwood.errors import HomeError, StorageError, UsageError
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
 
 _MAX_IDLE_READERS = 8
 """Connections kept open between readings."""
+_SETTLING_TIMEOUT_S = 1.0
+"""How long opening waits for a writer, to remove what was forgotten from a tier that is back."""
 _CLOSING_TIMEOUT_S = 0.1
 """How long closing waits for a writer of this process, which else closes its connections itself."""
 
@@ -63,6 +66,7 @@ class Connected:
         self._damaged: set[Identity] = set()
         self._copies: dict[tuple[int, Identity, str], VectorCopy] = {}
         self._writers: dict[Tier, tuple[Identity, apsw.Connection]] = {}
+        self._is_behind = False  # whether a tier that is back holds what is to be removed
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -93,18 +97,28 @@ class Connected:
                 self._give_back(attached)
 
     def _begin(self) -> tuple[Attached, list[Horizon]]:
-        """Start a transaction and pin each file's snapshot, hot first: the hottest copy wins."""
-        attached = self._take()
-        try:
-            attached.connection.execute("BEGIN")
-            return attached, [horizon_of(attached.connection, tier) for tier in range(len(TIERS))]
-        except BaseException:
-            attached.connection.close()
-            raise
+        """Start a transaction and pin each file's snapshot, hot first: the hottest copy wins.
 
-    def _take(self) -> Attached:
-        """Get a connection over the files that lie there now."""
-        present = files.identities_of(self._paths)
+        A tier from which something is still to be removed counts as missing.
+        """
+        behind: tuple[Tier, ...] = ()
+        while True:
+            attached = self._take(behind)
+            try:
+                attached.connection.execute("BEGIN")
+                horizons = [horizon_of(attached.connection, tier) for tier in range(len(TIERS))]
+                behind = removals.tiers_behind(attached.connection)
+            except BaseException:
+                attached.connection.close()
+                raise
+            if all(tier in attached.missing for tier in behind):
+                return attached, horizons
+            self._is_behind = True
+            self._give_back(attached)
+
+    def _take(self, without: Collection[Tier] = ()) -> Attached:
+        """Get a connection over the files that lie there now, but for some of them."""
+        present = files.identities_of(self._paths, without)
         with self._lock:
             self._check_open()
             # A file that was found damaged counts as not there until another takes its place.
@@ -169,6 +183,8 @@ class Connected:
         gate = self._gate
         gate.acquire(remaining(deadline))
         try:
+            if self._is_behind:
+                self._remove_listed(remaining(deadline))
             yield
         finally:
             if self._closed:
@@ -197,6 +213,42 @@ class Connected:
         connection = self._writer("hot")
         with transaction(connection, timeout_s=BUSY_TIMEOUT_S):
             return number_of_space(connection, space)
+
+    # -- tiers that are back -------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Remove from tiers that are back what was forgotten while they were away.
+
+        Costs a look into hot where nothing was. What cannot be done now is done with the next
+        write; until then such a tier counts as missing.
+        """
+        with suppress(apsw.Error, HomeError):
+            attached = self._take()
+            try:
+                behind = removals.tiers_behind(attached.connection)
+            finally:
+                self._give_back(attached)
+            if any(tier not in attached.missing for tier in behind):
+                self._is_behind = True
+                with self._gated(time.monotonic() + _SETTLING_TIMEOUT_S):
+                    pass  # whoever has the gate does it first
+
+    def _remove_listed(self, timeout_s: float) -> None:
+        """Bring tiers that are back up to date; the gate is held. It fails without failing."""
+        self._is_behind = False
+        try:
+            hot = self._writer("hot")
+            attached = self._take()
+            self._give_back(attached)
+            for tier in removals.tiers_behind(hot):
+                if tier in attached.missing or not is_writable(self._paths[tier]):
+                    continue
+                with closing(connect(self._paths[tier])) as colder:
+                    number = self._number_in_hot
+                    removals.remove_listed(hot, colder, tier, number, timeout_s=timeout_s)
+                _log.info("the %s tier is back: what was forgotten was removed there", tier)
+        except (apsw.Error, StorageError) as error:
+            _log.warning("a tier that is back waits, since nothing is removed there yet: %s", error)
 
     # -- closing ------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,8 +126,12 @@ def open_current(paths: Mapping[Tier, Path]) -> Attached | None:
         return None
 
 
-def open_read_only(paths: Mapping[Tier, Path]) -> Attached:
+def open_read_only(paths: Mapping[Tier, Path], without: Collection[Tier] = ()) -> Attached:
     """Open the files of a home that may not be written. Writes nothing, and waits for nobody.
+
+    Args:
+        paths: the files.
+        without: tiers that count as not there.
 
     Raises:
         StorageError: when they cannot be read as they are; the message says why.
@@ -141,7 +145,7 @@ def open_read_only(paths: Mapping[Tier, Path]) -> Attached:
                 mend="run any command once as the home's owner, for example `ringwood stats`",
             )
         with translated(hot.parent):
-            return attach_all(paths, identities_of(paths))
+            return attach_all(paths, identities_of(paths, without))
     except StorageError as error:
         if not log_bytes(hot) or isinstance(error, DamagedError):
             raise
@@ -235,9 +239,11 @@ class Attached:
     """Tiers that are stood in for."""
 
 
-def identities_of(paths: Mapping[Tier, Path]) -> tuple[Identity, ...]:
-    """Say which files lie there now, hot first."""
-    return tuple(identity_of(paths[tier]) for tier in TIERS)
+def identities_of(
+    paths: Mapping[Tier, Path], without: Collection[Tier] = ()
+) -> tuple[Identity, ...]:
+    """Say which files lie there now, hot first; those of some tiers count as not there."""
+    return tuple(None if tier in without else identity_of(paths[tier]) for tier in TIERS)
 
 
 def attach_all(paths: Mapping[Tier, Path], identities: tuple[Identity, ...]) -> Attached:

@@ -36,9 +36,9 @@ def open_engine(
             raise no_home(home_dir)
         files.make_directory(home_dir)
     elif not is_writable(paths["hot"]):
-        engine = ReadOnlyEngine(paths)
-        with engine.reading():  # what keeps it from being read is said now
-            return engine
+        read_only = ReadOnlyEngine(paths)
+        with read_only.reading():  # what keeps it from being read is said now
+            return read_only
     gate = gate_for(home_dir / "write.lock")
     attached = files.open_current(paths)
     if attached is None:
@@ -47,4 +47,6 @@ def open_engine(
             files.make_current(paths, create=create)
         finally:
             gate.release()
-    return SqliteEngine(paths, gate, attached)
+    engine = SqliteEngine(paths, gate, attached)
+    engine.settle()
+    return engine

@@ -7,7 +7,7 @@ by a write is no answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ringwood.engine.sqlite import files
@@ -55,13 +55,13 @@ class ReadOnlyEngine(SqliteEngine):
         self._stamps: dict[int, tuple[_Stamp, ...]] = {}  # by connection that is in use
         super().__init__(paths, ClosedGate(paths["hot"].with_name("write.lock")))
 
-    def _take(self) -> Attached:
+    def _take(self, without: Collection[Tier] = ()) -> Attached:
         with self._lock:
             self._check_open()
         if not files.exists(self._paths["hot"]):
             raise no_home(self._paths["hot"].parent)
         stamps = self._stamps_now()
-        attached = files.open_read_only(self._paths)
+        attached = files.open_read_only(self._paths, without)
         self._stamps[id(attached.connection)] = stamps
         return attached
 

@@ -1,8 +1,8 @@
 """What lies in a tier file, how an older file becomes a current one, and how three are read as one.
 
 The three files share one schema. A few tables are used in the hot file alone (`meta` apart from
-the generation, `counters`, `tombstones`, the recall log, what dreams did); having them empty in the
-others costs a page each and saves a second schema.
+the generation, `counters`, `tombstones`, `removals`, the recall log, what dreams did); having them
+empty in the others costs a page each and saves a second schema.
 """
 
 from __future__ import annotations
@@ -281,6 +281,17 @@ INSERT INTO counters SELECT 'file', file FROM identity;
 PRAGMA user_version = 8;
 """
 
+_REMOVALS = """
+-- Documents that were forgotten while a tier was away, where they may have a copy. In hot only.
+CREATE TABLE removals (
+    tier TEXT NOT NULL,
+    document INTEGER NOT NULL,
+    PRIMARY KEY (tier, document)
+) WITHOUT ROWID;
+
+PRAGMA user_version = 9;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _ACTORS,
@@ -290,6 +301,7 @@ MIGRATIONS: tuple[str, ...] = (
     _DREAMS,
     _ATTEMPTS,
     _IDENTITY,
+    _REMOVALS,
 )
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
 

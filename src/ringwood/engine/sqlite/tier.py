@@ -112,6 +112,7 @@ _DELETE_ALIASES = "DELETE FROM aliases WHERE document = ?"
 _PUT_TOMBSTONE = """
 INSERT INTO tombstones (space, hash, at) VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET at = excluded.at"""
+_REMOVE_LATER = "INSERT OR IGNORE INTO removals (tier, document) VALUES (?, ?)"
 _LIFT_TOMBSTONE = "DELETE FROM tombstones WHERE space = ? AND hash = ?"
 
 _LOG_RECALL = "INSERT INTO recalls (recall_id, at, payload) VALUES (?, ?, ?) RETURNING number"
@@ -372,6 +373,10 @@ class TierWriter(MergeWriting):
         """Remember hashes of what was forgotten."""
         rows = [(space, value, stamp_of(at)) for value in hashes]
         self._hot.executemany(_PUT_TOMBSTONE, rows)
+
+    def remove_later(self, document: int, tiers: Iterable[Tier]) -> None:
+        """Note that a document is to be removed from tiers that are away; see `PlacementWriter`."""
+        self._hot.executemany(_REMOVE_LATER, [(tier, document) for tier in tiers])
 
     def lift_tombstones(self, space: str, hashes: Iterable[str]) -> None:
         """Let forgotten hashes back in."""
