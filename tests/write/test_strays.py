@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
 from ringwood.write.mirror import PAGE
@@ -15,7 +17,7 @@ DIES_BEFORE_IT_IS_TOLD = """
 import os, sys
 from ringwood.memory import Memory
 from ringwood.write import mirror
-mirror._is_there = lambda root, relative: os._exit(9)
+mirror.is_there = lambda root, relative: os._exit(9)
 with Memory.open(sys.argv[1], embedder="words") as memory:
     memory.store(sys.argv[2], source="plan")
     memory.wait()
@@ -33,6 +35,22 @@ forget._remove_file = overtaken
 strays.is_taken = lambda reader, space, path: os._exit(9)
 with Memory.open(sys.argv[1], embedder="words", wait_s=0.0) as memory:
     memory.forget(source="plan")
+"""
+
+DIES_WHEN_THE_PAGE_IS_GONE = """
+import os, sys
+from ringwood.memory import Memory
+from ringwood.write import mirror
+
+remove_file = mirror.remove_file
+
+def dies(root, file):
+    remove_file(root, file)
+    os._exit(9)
+
+mirror.remove_file = dies
+with Memory.open(sys.argv[1], embedder="words", wait_s=0.0) as memory:
+    memory.forget(sys.argv[2])
 """
 
 
@@ -79,6 +97,22 @@ def test_a_page_that_nobody_was_told_of_stays_when_its_document_does(tmp_path: P
 
     assert (pages(tmp_path), notes(tmp_path)) == (["global/mine.md", "global/plan.md"], 0)
     assert mine.read_text("utf-8") == "A person's own file."
+
+
+@pytest.mark.parametrize("address", ["global:/plan", "global:/plan/birds"])
+def test_a_document_whose_page_is_gone_when_it_was_not_forgotten_after_all_has_it_again(
+    tmp_path: Path, address: str
+) -> None:
+    with Memory.open(tmp_path, embedder="words") as memory:
+        memory.store(f"{TEXT}\n\n## Birds\n\nA canary eats seeds.", source="plan")
+    dies(DIES_WHEN_THE_PAGE_IS_GONE, tmp_path, address)
+    assert (pages(tmp_path), notes(tmp_path)) == ([], 1)
+
+    with Memory.open(tmp_path, embedder="words") as memory:
+        memory.recall("canary")
+        assert memory.wait()
+
+    assert (pages(tmp_path), notes(tmp_path)) == (["global/plan.md"], 0)
 
 
 def test_a_page_written_while_its_text_was_being_forgotten_is_gone_before_the_text(

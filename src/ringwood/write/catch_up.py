@@ -67,6 +67,8 @@ class CatchUp:
     """Whether there is a mirror."""
     retry_s: float = RETRY_S
     """First pause before what failed is tried again, seconds; 0: it is not, unasked."""
+    first: bool = False
+    """Whether it is the first round since the home was opened here: who had it may have died."""
     on_batch: Callable[[int], None] = lambda done: None
     """Told the number of nodes done after each batch, and 0 between documents; may raise to
     stop."""
@@ -79,7 +81,7 @@ class CatchUp:
             StorageError: when the hot tier cannot be written.
         """
         self._learn_from_the_dead()
-        troubles = [*self._remove_strays(), *self._mirror_all()]
+        troubles = [*self._settle_pages(), *self._mirror_all()]
         try:
             if self.meaning() is not None:
                 troubles += self._embed_all()
@@ -148,11 +150,11 @@ class CatchUp:
 
     # -- the mirror --------------------------------------------------------------------------
 
-    def _remove_strays(self) -> list[str]:
-        """Remove what the last one died of writing; what cannot be removed now stays noted."""
-        if self.mirror.enabled:
+    def _settle_pages(self) -> list[str]:
+        """See to the pages at which somebody died; what cannot be done now stays noted."""
+        if self.first and self.mirror.enabled:
             try:
-                strays.remove_strays(self.engine, self.mirror_root)
+                strays.settle_pages(self.engine, self.mirror_root)
             except BusyError:
                 raise
             except StorageError as error:

@@ -170,6 +170,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         if cut is not None:
             writer.follow(document.id, cut.sha256)
         _purge_late(writer, document.id)
+        mirror.drop_notes(writer, [document])
     if file is not None and cut is not None:
         with mirror.noted(erasure.engine, [cut]):
             mirror.refresh_document(erasure.engine, erasure.mirror_root, cut)
@@ -228,11 +229,14 @@ def _remove(
         # Once more: a file may have been written that the database was not told of.
         if not strays.is_taken(reader, document.space, document.path):
             mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
+        mirror.drop_notes(writer, [document])
     return survivor
 
 
 def _remove_file(erasure: Erasure, document: Document, file: str | None) -> None:
-    """Remove a document's file. The database knows first: should we die, it is written again."""
+    """Note that a document's page goes, and remove it: should we die, it is written again."""
+    with erasure.engine.writing() as writer:
+        mirror.note_pages(writer, [document])
     if file is not None:
         with erasure.engine.writing(document.tier) as writer:
             writer.set_mirrored(document.id, "", file)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,14 +22,14 @@ from threading import get_ident
 from typing import Final
 
 from ringwood import home as homes
-from ringwood.engine.base import Engine, Reader
+from ringwood.engine.base import Engine, Reader, Writer
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import Document
 from ringwood.write.page import Page, write_page
 from ringwood.write.retry import Piece, begun
 
 PAGE: Final = "page"
-"""Notes of pages that are being written, by `page_key`."""
+"""Notes of pages that are being written or removed, by `note_of`."""
 MAX_NAME_BYTES = 200
 """File systems end at 255 bytes; the rest is for our endings."""
 _RACES = 5
@@ -80,15 +80,29 @@ def noted(engine: Engine, documents: Sequence[Document]) -> Iterator[None]:
     Raises:
         StorageError: when the disk refuses.
     """
-    keys = [page_key(mirror_path(document)) for document in documents]
-    if keys:
-        now = datetime.now(UTC)
+    if documents:
         with engine.writing() as writer:
-            writer.put_attempts([begun(Piece(PAGE, key), None, now) for key in keys])
+            note_pages(writer, documents)
     yield
-    if keys:
+    if documents:
         with engine.writing() as writer:
-            writer.drop_attempts(PAGE, keys)
+            drop_notes(writer, documents)
+
+
+def note_pages(writer: Writer, documents: Iterable[Document]) -> None:
+    """Note that the pages of documents are about to be written or removed."""
+    now = datetime.now(UTC)
+    writer.put_attempts(begun(Piece(PAGE, note_of(each)), None, now) for each in documents)
+
+
+def drop_notes(writer: Writer, documents: Iterable[Document]) -> None:
+    """Note that the database knows of the pages of documents again."""
+    writer.drop_attempts(PAGE, map(note_of, documents))
+
+
+def note_of(document: Document) -> str:
+    """Name a document and its page in a note: `id:key`."""
+    return f"{document.id}:{page_key(mirror_path(document))}"
 
 
 def page_key(relative: str) -> str:
@@ -120,7 +134,7 @@ def refresh_document(engine: Engine, root: str, document: Document) -> bool:
         if current is None or (current.sha256, current.path) != (read.sha256, read.path):
             remove_file(root, target)
             return False
-        if not _is_there(root, target):
+        if not is_there(root, target):
             return False  # whoever begins to forget the document was here meanwhile
         writer.set_mirrored(identity, read.sha256, target)
     return True
@@ -191,7 +205,12 @@ def _replace(root: str, relative: str, content: str) -> None:
         os.fsync(folder)  # before the database says that the file is there
 
 
-def _is_there(root: str, relative: str) -> bool:
+def is_there(root: str, relative: str) -> bool:
+    """Say whether there is a file, whatever it holds.
+
+    Raises:
+        StorageError: when its folder cannot be read.
+    """
     try:
         with folder_of(root, relative, create=False) as (folder, name):
             os.stat(name, dir_fd=folder, follow_symlinks=False)

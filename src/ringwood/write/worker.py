@@ -86,6 +86,7 @@ class Worker:
         self._woken = False
         self._stopping = False
         self._idle = True
+        self._first = True
         self._done = 0
         self._errors: list[str] = []
 
@@ -178,9 +179,11 @@ class Worker:
                 link=task.link,
                 mirror=task.mirror,
                 retry_s=task.retry_s,
+                first=self._first,
                 on_batch=self._count,
             )
             troubles = catch_up.run()
+            self._first = False
             now = datetime.now(UTC)
             due_at = catch_up.next_at(now)
         finally:
