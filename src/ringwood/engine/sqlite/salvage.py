@@ -17,6 +17,7 @@ from pathlib import Path
 
 import apsw
 
+from ringwood import home as homes
 from ringwood.engine.sqlite.checking import TierInspector, TierMender
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
@@ -396,7 +397,7 @@ def put_in_place(draft: Path, path: Path, now: datetime) -> Path | None:
                 _keep(old, kept.with_name(kept.name + ending))
         _drop_logs(path)
         draft.replace(path)
-        _sync_folder(path.parent)
+        homes.sync_folder(str(path.parent))
     except OSError as error:
         raise StorageError(
             f"The new file cannot take the place of {path}: {error.strerror}.",
@@ -414,16 +415,6 @@ def _keep(old: Path, kept: Path) -> None:
         os.link(old, kept)
     except OSError:
         shutil.copy2(old, kept)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def draft_path(path: Path) -> Path:

@@ -20,7 +20,7 @@ from ringwood.engine.transfer import FileCopy
 from ringwood.errors import FullError, UsageError
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, remove_left
-from ringwood.upkeep.copies.export import refusal, sync_folder
+from ringwood.upkeep.copies.export import refusal
 
 SPOOL_FOLDER = "spool"
 _LOCK = "lock"
@@ -177,7 +177,7 @@ class _Draft:
                 if self._target.is_dir():
                     self._target.rmdir()
                 self._folder.rename(self._target)
-                sync_folder(self._target.parent)
+                homes.sync_folder(str(self._target.parent))
         finally:
             rmtree(self._folder, ignore_errors=True)
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from ringwood import home as homes
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import Dump, Row
 from ringwood.errors import FullError, StorageError
@@ -174,7 +175,7 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(path)
-            sync_folder(path.parent)
+            homes.sync_folder(str(path.parent))
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
@@ -189,14 +190,3 @@ def refusal(what: Path, error: OSError) -> StorageError:
         f"{what} cannot be written: {error.strerror}.",
         mend="free some space, or choose another place",
     )
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
