@@ -6,17 +6,21 @@ nothing has to be waited out.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from ringwood.errors import StorageError
+from ringwood.errors import ReadOnlyError, StorageError
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+_MAY_NOT = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""How a system says that who asks may read and not write."""
 
 
 class Lease:
@@ -41,6 +45,7 @@ class Lease:
         """Take the lease unless somebody has it. Never waits; True when held already.
 
         Raises:
+            ReadOnlyError: when this user may not write the home, or nobody may.
             StorageError: when the file can be neither opened nor made.
         """
         if self.held:
@@ -90,7 +95,8 @@ class Lease:
         try:
             descriptor = os.open(self._path, flags, 0o600)
         except OSError as error:
-            raise StorageError(
+            kind = ReadOnlyError if error.errno in _MAY_NOT else StorageError
+            raise kind(
                 f"The file {self._path} cannot be opened: {error.strerror}.",
                 mend="make the home writable for its owner; until then nothing is done by the clock"
                 " and no vectors follow",

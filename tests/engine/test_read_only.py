@@ -119,6 +119,9 @@ def test_writing_is_refused_with_an_error_of_its_own_and_at_once(home: Path) -> 
         ["import", str(note)],
         ["forget", "global:/pump", "--yes"],
         ["compact"],
+        ["rotate"],
+        ["dream"],
+        ["dream", "--undo"],
         ["init"],
     ):
         code, told, _ = ringwood(home, *command)

@@ -21,7 +21,8 @@ def holding(home: str | Path, name: str) -> Iterator[bool]:
         name: of what is to be done: `rotate`, `dream`, `schedule`.
 
     Raises:
-        StorageError: when the home cannot be written.
+        ReadOnlyError: when this user may only read the home.
+        StorageError: when the disk refuses.
     """
     lease = lease_of(home, name)
     held = lease.try_acquire()
