@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -81,3 +84,36 @@ def test_a_small_file_is_whole_whichever_thread_writes_it(tmp_path: Path) -> Non
 
     assert read <= whole
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_drafts_of_killed_processes_go_when_the_home_is_opened_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    with Memory.open(tmp_path, embedder="words") as memory:
+        memory.store("A note.")
+    killed = (
+        "import os, sys\n"
+        "from ringwood import home\n"
+        "os.replace = lambda *names: os._exit(9)\n"
+        "home.write_private(sys.argv[1], 'half')\n"
+    )
+    (tmp_path / "sessions").mkdir()
+    for name in ("config.toml", "sessions/one.json"):
+        path = str(tmp_path / name)
+        assert subprocess.run([sys.executable, "-c", killed, path], check=False).returncode == 9
+    old = list(tmp_path.rglob("*.new"))
+    for draft in old:
+        os.utime(draft, (1.0, 1.0))
+    young = tmp_path / "config.toml.0f1e2d3c.new"
+    young.touch()
+    others = [tmp_path / "letter.new", tmp_path / "mirror" / "notes.0f1e2d3c.new"]
+    for other in others:
+        other.touch()
+        os.utime(other, (1.0, 1.0))
+
+    with Memory.open(tmp_path, embedder="words") as memory:
+        memory.recall("note")
+        memory.wait()
+
+    assert len(old) == 2
+    assert sorted(tmp_path.rglob("*.new")) == sorted([young, *others])

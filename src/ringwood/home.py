@@ -172,6 +172,35 @@ def write_private(path: str, text: str, *, synced: bool = True) -> None:
         ) from error
 
 
+def remove_drafts(home: str, before: float) -> None:
+    """Remove what was half written, in the home and its folders, when its process was killed.
+
+    What cannot be removed stays: it harms nobody.
+
+    Args:
+        home: where.
+        before: a younger draft may have somebody who writes it, seconds since 1970.
+    """
+    try:
+        folders = [home, *(each.path for each in os.scandir(home) if _is_ours(each))]
+        for each in [each for folder in folders for each in os.scandir(folder)]:
+            if _is_draft(each.name) and each.stat(follow_symlinks=False).st_mtime < before:
+                os.unlink(each.path)
+    except OSError:
+        pass
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    """Say whether a folder of the home is one where only we write small files."""
+    return entry.name != MIRROR_FOLDER and entry.is_dir(follow_symlinks=False)
+
+
+def _is_draft(name: str) -> bool:
+    """Say whether `write_private` names its drafts so: `config.toml.0f1e2d3c.new`."""
+    parts = name.split(".")
+    return len(parts) > 2 and parts[-1] == "new" and len(parts[-2]) == 8 and parts[-2].isalnum()
+
+
 def read_private(path: str) -> str | None:
     """Read a small file that only its owner can read; None when there is none.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -46,7 +47,8 @@ _log = logging.getLogger(__name__)
 _JOIN_S = 5.0
 """How long closing waits for the batch under way: the bundled model takes a tenth of it."""
 
-
+_DRAFT_S = 60.0
+"""Age of a small file's draft from which on nobody is at it, seconds: writing takes a moment."""
 _USES = Piece("recall log")
 """What is noted when recalls cannot be logged."""
 RECENT_LOGS = 64
@@ -80,6 +82,7 @@ class OpenHome:
         self._lock = RLock()  # of everything below but the log
         self._log_lock = Lock()  # held while uses are written, and while a text is forgotten
         self._worker: Worker | None = None
+        self._tidied = False
         self._uses: list[Use] = []
         self._forgets = 0
 
@@ -265,8 +268,11 @@ class OpenHome:
             self._worker.wake()
 
     def _before_work(self) -> None:
-        """Write down uses, and clear what a rotation or a dream that died left behind."""
+        """Write down uses, and clear what whoever died left behind: drafts, moves, merges."""
         self.write_uses()
+        if not self._tidied:
+            homes.remove_drafts(self._home, time.time() - _DRAFT_S)
+            self._tidied = True
         engine = self.engine()
         if rotate.is_unfinished(engine):
             with holding(self._home, rotate.ROTATION) as held:
