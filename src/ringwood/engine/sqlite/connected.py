@@ -18,7 +18,7 @@ from ringwood.engine.sqlite.compaction import bound_log, log_of
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Identity,
-    connect,
+    connect_to_write,
     identity_of,
     is_damage,
     is_writable,
@@ -205,9 +205,31 @@ class Connected:
         with self.reading() as reader:
             if tier in reader.missing_tiers:
                 raise files.missing(tier, path)
-        connection = connect(path)
+        connection = self._able_to_write(tier)
         self._writers[tier] = (present, connection)
         return connection
+
+    def _able_to_write(self, tier: Tier) -> apsw.Connection:
+        """Open a tier to write; what is idle makes way where SQLite would only read by it."""
+        path = self._paths[tier]
+        with suppress(apsw.ReadOnlyError):
+            return connect_to_write(path)
+        for engine in list(_engines):
+            if engine._gate is self._gate:  # the same home, and its writers are idle, too
+                engine._make_way(tier)
+        try:
+            return connect_to_write(path)
+        except apsw.ReadOnlyError as error:
+            if not is_writable(path):
+                raise
+            raise apsw.CantOpenError("a reader has it that could open it only in part") from error
+
+    def _make_way(self, tier: Tier) -> None:
+        """Close what is idle and has a tier open; the gate is held."""
+        self._close_idle()
+        _, connection = self._writers.pop(tier, (None, None))
+        if connection is not None:
+            connection.close()
 
     def _number_in_hot(self, space: str) -> int:
         connection = self._writer("hot")
@@ -243,7 +265,7 @@ class Connected:
             for tier in removals.tiers_behind(hot):
                 if tier in attached.missing or not is_writable(self._paths[tier]):
                     continue
-                with closing(connect(self._paths[tier])) as colder:
+                with closing(self._able_to_write(tier)) as colder:
                     number = self._number_in_hot
                     removals.remove_listed(hot, colder, tier, number, timeout_s=timeout_s)
                 _log.info("the %s tier is back: what was forgotten was removed there", tier)
@@ -257,13 +279,17 @@ class Connected:
         _engines.discard(self)
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
             self._copies.clear()
-        for attached in idle:
-            attached.connection.close()
+        self._close_idle()
         if self._gate.try_turn(_CLOSING_TIMEOUT_S):
             self._close_writers()
             self._gate.end_turn()
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for attached in idle:
+            attached.connection.close()
 
     def _close_writers(self) -> None:
         for _, connection in self._writers.values():

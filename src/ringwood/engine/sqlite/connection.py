@@ -120,13 +120,38 @@ def create_database(path: Path) -> None:
 def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection:
     """Open an existing file with every setting that this engine needs."""
     connection = apsw.Connection(str(path), flags=_OPEN)
-    if connection.readonly("main") and is_writable(path):
-        # SQLite falls back to reading where the open fails for a moment, and would keep to it.
+    try:
+        if connection.readonly("main") and is_writable(path):
+            # SQLite falls back to reading where the open fails for a moment, and would keep to it.
+            raise apsw.CantOpenError("it could be opened for reading only")
+        connection.set_busy_timeout(round(timeout_s * 1000))
+        for pragma in (_LOG_AHEAD, _UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
+            connection.execute(pragma).fetchall()
+    except BaseException:
         connection.close()
-        raise apsw.CantOpenError("it could be opened for reading only")
-    connection.set_busy_timeout(round(timeout_s * 1000))
-    for pragma in (_LOG_AHEAD, _UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
-        connection.execute(pragma).fetchall()
+        raise
+    return connection
+
+
+def connect_to_write(path: Path) -> apsw.Connection:
+    """Open an existing file, and make sure that SQLite would write to it. The gate is held.
+
+    Raises:
+        apsw.ReadOnlyError: when it would not, also where the file itself can be written: SQLite
+            shares the index of a log among the connections of a process, and where it once could
+            open that one for reading only, it keeps to it as long as one of them is open.
+    """
+    connection = connect(path)
+    try:
+        connection.set_busy_timeout(0)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except apsw.BusyError:
+        pass  # whoever is at it can write, and so can this one in its turn
+    except BaseException:
+        connection.close()
+        raise
+    connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
     return connection
 
 
