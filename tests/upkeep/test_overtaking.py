@@ -17,32 +17,34 @@ from ringwood.write.ingest import ingest
 
 
 def rotate_before_the_first(
-    engine: Engine, step: str, monkeypatch: pytest.MonkeyPatch, tier: Tier
+    engine: Engine, step: str, monkeypatch: pytest.MonkeyPatch, tier: Tier, *, after: int = 0
 ) -> list[Rotated]:
-    """Let a rotation run just before the first step of its name in a tier; it is then listed."""
+    """Let a rotation run just before the first step of its name in a tier; it is then listed.
+
+    Or before the first that comes `after` so many.
+    """
     real, begun, done = getattr(engine, step), list[str](), list[Rotated]()
 
     def called(asked: Tier = "hot", *arguments: object, **named: object) -> object:
-        if asked == tier and not begun:
+        if asked == tier:
             begun.append(step)
-            done.append(rotated(engine))
+            if len(begun) == 1 + after:
+                done.append(rotated(engine))
         return real(asked, *arguments, **named)
 
     monkeypatch.setattr(engine, step, called)
     return done
 
 
-def test_an_edit_outlives_a_rotation_before_its_older_copy_is_deleted(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_outlives_a_rotation_before_its_older_copy_is_deleted(engine: Engine) -> None:
     [document] = fill(engine, [100])
     rotated(engine)
-    done = rotate_before_the_first(engine, "drop_copies", monkeypatch, "warm")
     mended = text_of(0) + "\nMended.\n"
 
     ingest(engine, [Draft(mended, "global", "person", source="note 0")], Intake(NOW, "ready"))
+    assert engine.copies()["warm"] == (document,)
 
-    assert [each.moved["warm"] for each in done] == [1]
+    assert rotated(engine).moved["warm"] == 1
     assert tiers_of(engine, [document]) == ["warm"]
     with engine.reading() as reader:
         assert reader.text_of(document) == mended
@@ -53,7 +55,8 @@ def test_an_edit_is_begun_anew_when_a_rotation_takes_its_document_back_before_it
 ) -> None:
     [document] = fill(engine, [100])
     rotated(engine)
-    done = rotate_before_the_first(engine, "writing", monkeypatch, "hot")
+    # The first says that the document is about to be brought in.
+    done = rotate_before_the_first(engine, "writing", monkeypatch, "hot", after=1)
     mended = text_of(0) + "\nMended.\n"
 
     ingest(engine, [Draft(mended, "global", "person", source="note 0")], Intake(NOW, "ready"))

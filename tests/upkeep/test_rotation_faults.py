@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 
+import apsw
 import pytest
 from tests.engine.moving import FILES, move_by_hand
 from tests.engine.test_moves import rows
@@ -19,12 +20,14 @@ from tests.upkeep.aged import NOW, fill, rotated, text_of, tiers_of
 from ringwood.engine.base import Engine, TierOptions
 from ringwood.engine.placement import MOVING
 from ringwood.engine.sqlite import SqliteEngine, moves, open_engine
+from ringwood.engine.sqlite.vector_copy import Horizon, horizon_of
 from ringwood.memory import Memory
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.rotate import ROTATION, finish, is_unfinished
+from ringwood.upkeep.rotate import READERS_LEAVE, ROTATION, finish, is_unfinished
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.forget import Erasure, forget_documents, forget_node
+from ringwood.write.hot import drop_older
 from ringwood.write.ingest import ingest
 
 DAY = timedelta(days=1)
@@ -154,16 +157,59 @@ def test_an_edit_of_an_old_document_that_is_cut_short_is_finished_too(
 ) -> None:
     [document] = fill(engine, [100])
     rotated(engine)
-    monkeypatch.setattr("ringwood.write.hot.drop_older", lambda *_: crash())
+    monkeypatch.setattr("ringwood.write.hot.drop_stale_edges", lambda *_: crash())
     edit = Draft(text_of(0) + "\nMended.\n", "global", "person", source="note 0")
     with pytest.raises(Crash):
         ingest(engine, [edit], Intake(NOW, "ready"))
     assert engine.copies()["warm"] == (document,)
 
-    assert finish(engine, NOW) == 1
+    assert finish(engine, NOW + READERS_LEAVE) == 1
 
     with engine.reading() as reader:
         assert reader.text_of(document).endswith("Mended.\n")
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["left", "the control: dropped at once"])
+def test_who_began_to_read_before_an_edit_of_an_old_document_still_finds_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, leaves: bool
+) -> None:
+    [document] = fill(engine, [100])
+    rotated(engine)
+    with engine.reading() as reader:
+        card = reader.documents([document])[document]
+    assert card.tier == "warm"
+    edit = Draft(text_of(0) + "\nMended.\n", "global", "person", source="note 0")
+    begun = list[int]()
+
+    def pin(connection: apsw.Connection, tier: int) -> Horizon:
+        begun.append(tier)
+        if begun == [0, 1]:  # hot is pinned, warm is not
+            ingest(engine, [edit], Intake(NOW, "ready"))
+            if not leaves:
+                drop_older(engine, [card])
+        return horizon_of(connection, tier)
+
+    monkeypatch.setattr("ringwood.engine.sqlite.connected.horizon_of", pin)
+    with engine.reading() as reader:
+        found = reader.document(document)
+        assert (found is not None) == leaves
+        assert found is None or reader.text_of(document) == text_of(0)
+    with engine.reading() as reader:
+        assert reader.text_of(document).endswith("Mended.\n")
+
+
+def test_the_older_copy_of_what_was_edited_goes_once_no_reader_is_as_old(engine: Engine) -> None:
+    [document] = fill(engine, [100])
+    rotated(engine)
+    edit = Draft(text_of(0) + "\nMended.\n", "global", "person", source="note 0")
+    ingest(engine, [edit], Intake(NOW, "ready"))
+
+    assert finish(engine, NOW + READERS_LEAVE / 2) == 0
+    assert engine.copies()["warm"] == (document,)
+    assert is_unfinished(engine)
+    assert finish(engine, NOW + READERS_LEAVE) == 1
+    assert not any(engine.copies().values())
+    assert not is_unfinished(engine)
 
 
 # -- overtaken -------------------------------------------------------------------------------------
@@ -217,6 +263,7 @@ def test_an_edit_in_the_window_waits_and_wins(
     with engine.reading() as reader:
         assert reader.text_of(document) == mended
         assert len(reader.roots("global")) == 1
+    finish(engine, NOW + READERS_LEAVE)
     assert not any(engine.copies().values())
 
 

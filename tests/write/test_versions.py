@@ -14,6 +14,7 @@ from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, StorageError, UsageError
 from ringwood.memory import Memory
 from ringwood.types import Edge, Tier
+from ringwood.upkeep.rotate import READERS_LEAVE, finish
 
 OLD = datetime(2026, 1, 5, tzinfo=UTC)
 TEXT = "# Pump\n\nIt is painted green.\n\n## Repair\n\nReplace the gasket of cork each spring.\n"
@@ -73,7 +74,10 @@ def test_an_edit_keeps_everything_of_a_document_of_any_tier(
         assert (reader.vectors(embedder, [after.node.id])[after.node.id].row == row).all()
         moments = [before.document.created_at, datetime.now(UTC) - timedelta(milliseconds=1)]
         assert "green" in reader.text_at(after.document.id, moments[0])
+    finish(engine, datetime.now(UTC) + READERS_LEAVE)
     assert engine.copies() == {"warm": (), "cold": ()}
+    with engine.reading() as reader:
+        assert "green" in reader.text_at(after.document.id, moments[0])
     memory.wait(60)
     assert [file.name for file in Path(memory.home, "mirror").rglob("pump*")] == ["pump.md"]
 

@@ -18,6 +18,8 @@ MOVING = "moving"
 
 Moving to the hot tier sets it by itself, in the transaction that makes the copy.
 """
+MOVED_UP_AT = "moved_up_at"
+"""Meta key: when documents were last moved to a hotter tier and left an older copy. ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)

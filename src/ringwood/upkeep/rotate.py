@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from ringwood.engine.base import Engine, Reader, TierOptions
-from ringwood.engine.placement import MOVING, Misplaced, Move, TierDates
+from ringwood.engine.placement import MOVED_UP_AT, MOVING, Misplaced, Move, TierDates
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.clock import BACKWARD, Leaving, Marks, after_doubt, doubt
@@ -35,7 +35,6 @@ ROTATION = "rotate"
 _ROTATED_AT = "rotated_at"
 _DOUBTED_AT = "clock_doubted_at"
 _DOUBTS = "clock_doubts"
-_MOVED_UP_AT = "moved_up_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ def _begin(engine: Engine, ready: Sequence[Misplaced], now: datetime) -> str:
     token = secrets.token_hex(8)
     if ready:
         moves_up = any(target < source for source, target in map(_way, ready))
-        up = {_MOVED_UP_AT: now.isoformat()} if moves_up else {}
+        up = {MOVED_UP_AT: now.isoformat()} if moves_up else {}
         _set(engine, {MOVING: token, **up})
     return token
 
@@ -297,7 +296,7 @@ def _clear_copies(engine: Engine, now: datetime) -> int:
 
 def _is_early(reader: Reader, now: datetime) -> bool:
     """Say whether a reader may still look for a document where it was before it moved up."""
-    moved_up_at = _moment(reader.meta(_MOVED_UP_AT))
+    moved_up_at = _moment(reader.meta(MOVED_UP_AT))
     return moved_up_at is not None and timedelta(0) <= now - moved_up_at < READERS_LEAVE
 
 

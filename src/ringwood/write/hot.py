@@ -7,19 +7,28 @@ transaction. Rotation takes it back in time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import groupby
 
 from ringwood.engine.base import Engine
-from ringwood.engine.placement import Move
+from ringwood.engine.placement import MOVED_UP_AT, Move
 from ringwood.types import TIERS, Document, Node
 from ringwood.write.nodes import terms_of
 
 
-def bring_in(engine: Engine, documents: Iterable[Document]) -> frozenset[int]:
+def bring_in(
+    engine: Engine, documents: Iterable[Document], *, now: datetime | None = None
+) -> frozenset[int]:
     """Move documents to the hot tier and return the ids of those that lie there now.
 
-    Left out are those that were changed or forgotten since they were read. Older copies stay; see
-    `drop_older`. Call it outside any transaction.
+    Left out are those that were changed or forgotten since they were read. Call it outside any
+    transaction.
+
+    Args:
+        engine: where.
+        documents: as they were read.
+        now: the time, UTC. Older copies stay for whoever reads already, and `upkeep.rotate.finish`
+            clears them once nobody does. None: the caller drops them, see `drop_older`.
 
     Raises:
         BusyError: when the write lock was not had in time.
@@ -35,6 +44,9 @@ def bring_in(engine: Engine, documents: Iterable[Document]) -> frozenset[int]:
         if TIERS[tier] == "hot":
             there.update(each.id for each in cards)
             continue
+        if now is not None:
+            with engine.writing() as writer:
+                writer.set_meta(MOVED_UP_AT, now.isoformat())
         with engine.reading() as reader:
             moves = [
                 Move(each.id, each.sha256, terms_of(reader.nodes_of(each.id))) for each in cards
@@ -44,9 +56,11 @@ def bring_in(engine: Engine, documents: Iterable[Document]) -> frozenset[int]:
 
 
 def drop_older(engine: Engine, documents: Iterable[Document]) -> None:
-    """Delete the colder copies of documents that were brought in, after their edit is durable.
+    """Delete the colder copies of documents that were brought in, at once.
 
-    Should we die before that, the hottest copy wins, and the next rotation clears the others.
+    For what they must not say any more, or where nothing is to be left when the hot one goes. Who
+    began to read in the moment before finds the document nowhere. Should we die before that, the
+    hottest copy wins, and the next rotation clears the others.
     """
     for document in documents:
         if document.tier != "hot":

@@ -81,10 +81,9 @@ def _ingest_apart(
         edited = [
             each.old for each in prepared if isinstance(each, Prepared) and each.old is not None
         ]
-        there = hot.bring_in(engine, edited)
+        there = hot.bring_in(engine, edited, now=intake.now)
         with suppress(RotatedError):
             outcomes = _ingest(engine, drafts, [_in_hot(each, there) for each in prepared], intake)
-            hot.drop_older(engine, edited)
             hot.drop_stale_edges(engine, _nodes_before(prepared))
             return outcomes
     raise BusyError("A rotation keeps moving what is edited here.", mend="try again in a minute")
