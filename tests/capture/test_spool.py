@@ -340,3 +340,19 @@ def test_a_process_that_has_too_many_files_open_sets_nothing_aside(home: str) ->
     assert isinstance(caught.value.__cause__, OSError)
     assert caught.value.__cause__.errno == errno.EMFILE
     assert spool.waiting(home) == [name]
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails to read")
+def test_an_event_on_a_disk_that_fails_is_not_set_aside(home: str, folder: Path) -> None:
+    name = spool.append(home, event())
+    kept = (folder / name).rename(folder / "kept")
+    (folder / name).symlink_to("/proc/self/mem")  # reading its first bytes says EIO
+
+    with pytest.raises(StorageError) as caught:
+        spool.read(home, name)
+
+    assert isinstance(caught.value.__cause__, OSError)
+    assert caught.value.__cause__.errno == errno.EIO
+    assert spool.set_aside(home) == []
+    kept.replace(folder / name)
+    assert fields_of(spool.read(home, name)) == fields_of(event())

@@ -35,11 +35,9 @@ _LOCK = "lock"
 _STALE_S = 3600.0  # a draft as old as this has nobody who writes it
 _STAMP_DIGITS = 20
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-# Not the file's fault: it is to be tried again, with all that belongs to it.
-_PASSING = {
-    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN),
-    *(errno.ENOSPC, errno.EDQUOT),
-}
+# What lies there is nothing that `append` writes: no file, or not this user's. Any other error says
+# nothing about what the file holds: it is to be tried again, with all that belongs to it.
+_FOREIGN = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM}
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "host": str,
     "session": str,
@@ -90,7 +88,7 @@ def read(home: str, name: str) -> Event | None:
     """Read an event; None where it is gone, or unreadable and now set aside with the reason.
 
     Raises:
-        StorageError: when it could not be read for now, for example for too many open files.
+        StorageError: when it could not be read for now: too many open files, a disk that fails.
     """
     folder = os.path.join(home, SPOOL_FOLDER)
     try:
@@ -99,9 +97,10 @@ def read(home: str, name: str) -> Event | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno in _PASSING:
+        if error.errno not in _FOREIGN:
             raise StorageError(
-                f"The event {name} cannot be read for now: {error.strerror}.", mend="call again"
+                f"The event {os.path.join(folder, name)} cannot be read for now: {error.strerror}.",
+                mend="call again; where it stays so, check the disk, or move that file away",
             ) from error
         _set_aside(folder, name, f"cannot be read: {error.strerror}")
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
