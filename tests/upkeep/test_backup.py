@@ -212,6 +212,27 @@ def test_too_little_room_is_said_before_anything_is_written(words: Memory, tmp_p
     assert not (tmp_path / "backup").exists()
 
 
+@pytest.mark.parametrize("fails", ["backup", "spool"])
+def test_a_folder_that_cannot_be_looked_into_is_named(
+    words: Memory, tmp_path: Path, fails: str
+) -> None:
+    resource = pytest.importorskip("resource")
+    if fails == "backup":
+        (tmp_path / "backup").mkdir()
+    else:
+        say(words.home, "person", "Why does the pump leak?")
+    words.store("something")
+    words.backup(tmp_path / "backup", dry_run=True)  # all that is loaded on first use
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(StorageError, match=fails):
+            words.backup(tmp_path / "backup")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    words.backup(tmp_path / "backup")
+
+
 def test_a_missing_tier_is_missing_in_the_backup_and_said(words: Memory, tmp_path: Path) -> None:
     words.store("alpha")
     (tmp_path / "home" / "memory-cold.db").unlink()

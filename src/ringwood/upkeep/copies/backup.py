@@ -17,7 +17,7 @@ from shutil import disk_usage, rmtree
 from ringwood import home as homes
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import FileCopy
-from ringwood.errors import FullError, UsageError
+from ringwood.errors import FullError, StorageError, UsageError
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, remove_left
 from ringwood.upkeep.copies.export import refusal
@@ -80,6 +80,13 @@ def backup(
         FullError: when the target's disk has too little room.
         StorageError: when either disk refuses. Nothing is left of the backup then.
     """
+    try:
+        return _backed_up(engine, plan, on_page)
+    except OSError as error:
+        raise _refusal(plan, error) from error
+
+
+def _backed_up(engine: Engine, plan: BackupPlan, on_page: Callable[[int, int], None]) -> BackedUp:
     _require_free(plan)
     folders = {name: plan.home / name for name in (SPOOL_FOLDER, homes.MIRROR_FOLDER)}
     sizes = engine.tier_bytes()
@@ -95,19 +102,26 @@ def backup(
     if plan.dry_run:
         counts = {name: sum(1 for _ in _files(folder)) for name, folder in folders.items()}
         return _report(plan, sizes, missing, counts, needed, free)
-    try:
-        with _Draft(plan.target) as draft:
-            counts = {SPOOL_FOLDER: _copy_files(folders[SPOOL_FOLDER], draft / SPOOL_FOLDER)}
-            copies = engine.copy_to(draft, on_page)
-            mirror = draft / homes.MIRROR_FOLDER
-            counts[homes.MIRROR_FOLDER] = _copy_files(folders[homes.MIRROR_FOLDER], mirror)
-            engine.match_mirror(draft)
-            for name, text in plan.files.items():
-                homes.write_private(str(draft / name), text)
-            written = _weight(draft)
-    except OSError as error:
-        raise refusal(plan.target, error) from error
+    with _Draft(plan.target) as draft:
+        counts = {SPOOL_FOLDER: _copy_files(folders[SPOOL_FOLDER], draft / SPOOL_FOLDER)}
+        copies = engine.copy_to(draft, on_page)
+        mirror = draft / homes.MIRROR_FOLDER
+        counts[homes.MIRROR_FOLDER] = _copy_files(folders[homes.MIRROR_FOLDER], mirror)
+        engine.match_mirror(draft)
+        for name, text in plan.files.items():
+            homes.write_private(str(draft / name), text)
+        written = _weight(draft)
     return _report(plan, _bytes_of(copies), missing, counts, written, free)
+
+
+def _refusal(plan: BackupPlan, error: OSError) -> StorageError:
+    """Say which of the two places fails."""
+    if isinstance(error.filename, str) and Path(error.filename).is_relative_to(plan.home):
+        return StorageError(
+            f"{error.filename} cannot be read: {error.strerror}; there is no backup without it.",
+            mend="check the disk and its permissions, then call again",
+        )
+    return refusal(plan.target, error)
 
 
 def _bytes_of(copies: tuple[FileCopy, ...]) -> dict[Tier, int]:
@@ -183,8 +197,17 @@ class _Draft:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """List the files below a folder; a symbolic link is none, and leads nowhere."""
-    for place, names, files in os.walk(folder, followlinks=False):
+    """List the files below a folder; a symbolic link is none, and leads nowhere.
+
+    Raises:
+        OSError: when a folder cannot be read: what lies in it would be missing without a word.
+    """
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for place, names, files in os.walk(folder, onerror=refuse, followlinks=False):
         names.sort()
         for name in sorted(files):
             path = Path(place) / name
