@@ -248,7 +248,6 @@ def test_no_live_database_is_opened_as_a_file() -> None:
         ("gate.py", "self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)"),
         # the broken file that salvage keeps, where it cannot have a second name
         ("salvage.py", "shutil.copy2(old, kept)"),
-        ("salvage.py", "handle = os.open(folder, os.O_RDONLY)"),
         # a copy for a backup, before and after the only connection that it has
         ("transferring.py", "os.close(os.open(path, flags, 0o600))"),
         ("transferring.py", "descriptor = os.open(path, os.O_RDWR)"),
