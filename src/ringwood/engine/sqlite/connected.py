@@ -24,12 +24,14 @@ from ringwood.engine.sqlite.connection import (
     is_writable,
     meaning_of,
     no_home,
+    not_ours,
     not_text,
     remaining,
     transaction,
 )
 from ringwood.engine.sqlite.files import Attached
 from ringwood.engine.sqlite.gate import Gate, gate_for
+from ringwood.engine.sqlite.rows import RowError
 from ringwood.engine.sqlite.tier import TierWriter, number_of_space
 from ringwood.engine.sqlite.tiers import TiersReader
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
@@ -311,6 +313,8 @@ class Connected:
             raise meaning_of(error, what) from error
         except UnicodeDecodeError as error:
             raise not_text(what) from error
+        except RowError as error:
+            raise not_ours(what, error) from error
 
     def _note_damage(self) -> None:
         """Find out which colder tier broke: later readings go on without it."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 
 from ringwood import home as homes
+from ringwood.engine.sqlite.rows import RowError
 from ringwood.engine.sqlite.schema import migrate, version_of
 from ringwood.errors import (
     BusyError,
@@ -272,6 +273,13 @@ def not_text(what: Path) -> DamagedError:
     """Say that a file holds bytes where it was given text: a bit of it changed."""
     return DamagedError(
         f"{what} holds what is no text", mend=f"`ringwood verify` says where; {SALVAGE}"
+    )
+
+
+def not_ours(what: Path, error: RowError) -> DamagedError:
+    """Say that a row of a file holds what nobody writes."""
+    return DamagedError(
+        f"{what} is damaged: {error}", mend=f"`ringwood verify` says where; {SALVAGE}"
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ringwood.engine.merging import Gone, Links, OwnedEdge
-from ringwood.engine.sqlite.rows import Row, node_of
+from ringwood.engine.sqlite.rows import Row, RowError, node_of
 from ringwood.types import Edge, Tier
 
 PATH, TEXT, SOURCE, MIRRORED = 3, 16, 2, 15
@@ -85,8 +85,8 @@ def pack_merge(held: HeldMerge) -> bytes:
 
 
 def unpack_merge(packed: bytes) -> HeldMerge:
-    """Read a merge back."""
-    fields = json.loads(zlib.decompress(packed), object_hook=_bytes)
+    """Read a merge back. Raises RowError when it is none."""
+    fields = json.loads(_unzipped(packed), object_hook=_bytes)
     fields["leads_to"] = [(one, other) for one, other in fields["leads_to"]]
     fields["texts"] = [(document, digest) for document, digest in fields["texts"]]
     fields["passed_on"] = [tuple(each) for each in fields["passed_on"]]
@@ -137,8 +137,12 @@ def pack_links(links: Links, means: Iterable[Row]) -> bytes:
 
 
 def unpack_links(packed: bytes) -> HeldLinks:
-    """Read a relinking back; edges that were added have no kind and no weight any more."""
-    data = zlib.decompress(packed)
+    """Read a relinking back; edges that were added have no kind and no weight any more.
+
+    Raises:
+        RowError: when it is none.
+    """
+    data = _unzipped(packed)
     end = 8 + int.from_bytes(data[:8], "little")
     head: dict[str, Any] = json.loads(data[8:end], object_hook=_bytes)
     steps = np.frombuffer(data[end:], "<i8").reshape(3, -1)
@@ -152,6 +156,14 @@ def unpack_links(packed: bytes) -> HeldLinks:
     added = tuple(Edge(source, target, "similar", 0.0) for source, target, _ in rows[len(before) :])
     links = Links(head["embedder"], head["mark"], tuple(before), added, dict(head["texts"]))
     return HeldLinks(links, [tuple(row) for row in head["means"]])
+
+
+def _unzipped(packed: bytes) -> bytes:
+    """Take an entry out of its packing, whose checksum finds what a bit did to it."""
+    try:
+        return zlib.decompress(packed)
+    except (zlib.error, TypeError) as error:
+        raise RowError("an entry of the journal of dreams cannot be unpacked") from error
 
 
 def _ends(edge: Edge) -> tuple[int, int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ringwood.types import Document, Node
+from ringwood.types import Actor, Document, Kind, Node, State
 
 Row = tuple[Any, ...]
 """What SQLite hands back: int, float, str, bytes or None per column."""
@@ -21,6 +21,11 @@ IntVector = npt.NDArray[np.int64]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LARGEST = 2**63 - 1
+_KINDS, _ACTORS, _STATES = (frozenset(get_args(each)) for each in (Kind, Actor, State))
+
+
+class RowError(ValueError):
+    """A row holds what nobody writes: something changed it on the disk."""
 
 
 def stamp_of(moment: datetime) -> int:
@@ -29,8 +34,15 @@ def stamp_of(moment: datetime) -> int:
 
 
 def moment_of(stamp: int) -> datetime:
-    """Read a stamp back, in UTC."""
-    return _EPOCH + stamp * _MICROSECOND
+    """Read a stamp back, in UTC.
+
+    Raises:
+        RowError: when it is none.
+    """
+    try:
+        return _EPOCH + stamp * _MICROSECOND
+    except (OverflowError, TypeError) as error:
+        raise RowError(f"{type(stamp).__name__} that is no time") from error
 
 
 def id_array(ids: Iterable[int]) -> IntVector:
@@ -56,9 +68,15 @@ def digest_key(digest: str) -> bytes:
 
 
 def document_of(row: Row) -> Document:
-    """Read the columns of `tiers.CARD`."""
+    """Read the columns of `tiers.CARD`.
+
+    Raises:
+        RowError: when one of them holds what it cannot.
+    """
     (number, space, source, path, title, sha256, actor, importance) = row[:8]
     (created, stored, changed, state, error, seen, tier) = row[8:]
+    if actor not in _ACTORS or state not in _STATES:
+        raise RowError(f"document {number} has an actor or a state that there is not")
     return Document(
         id=number,
         space=space,
@@ -79,11 +97,20 @@ def document_of(row: Row) -> Document:
 
 
 def node_of(row: Row, texts: Mapping[int, str]) -> Node:
-    """Read the columns of a node; where it keeps no text of its own, `texts` has its document's."""
+    """Read the columns of a node; where it keeps no text of its own, `texts` has its document's.
+
+    Raises:
+        RowError: when a column holds what it cannot, or the document is not there.
+    """
     (number, document, parent, position, kind, title, path) = row[:7]
     (start, end, own_start, own_end, script, length, access, actor, text) = row[7:]
+    if kind not in _KINDS or (actor is not None and actor not in _ACTORS):
+        raise RowError(f"node {number} has a kind or an actor that there is not")
     if text is None:
-        text = texts[document][own_start:own_end]
+        try:
+            text = texts[document][own_start:own_end]
+        except (KeyError, TypeError) as error:
+            raise RowError(f"node {number} has no text in document {document}") from error
     return Node(
         id=number,
         document=document,

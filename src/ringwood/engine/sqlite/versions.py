@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Sequence
 
-from ringwood.engine.sqlite.rows import Row, node_of
+from ringwood.engine.sqlite.rows import Row, RowError, node_of
 from ringwood.types import Node
 
 
@@ -26,6 +26,12 @@ def unpack(packed: bytes, document: int, text: str) -> tuple[Node, ...]:
         packed: what `pack` made.
         document: id of their document.
         text: the document's text of then.
+
+    Raises:
+        RowError: when it is none of that.
     """
-    rows = json.loads(zlib.decompress(packed))
+    try:
+        rows = json.loads(zlib.decompress(packed))
+    except (zlib.error, ValueError) as error:
+        raise RowError(f"a version of document {document} cannot be unpacked") from error
     return tuple(node_of((row[0], document, *row[1:]), {document: text}) for row in rows)
