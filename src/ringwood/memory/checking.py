@@ -10,7 +10,7 @@ from ringwood.embed.choose import WORDS
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite.checking import SqliteInspection
 from ringwood.engine.sqlite.engine import tier_paths
-from ringwood.errors import DamagedError, NoHomeError
+from ringwood.errors import DamagedError, NoHomeError, StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.findings import Progress, Verified
@@ -132,4 +132,10 @@ class Checking(Opened):
         if any(paths[tier].exists() for tier in TIERS):
             return True
         mirror = Path(self._mirror_root)
-        return mirror.is_dir() and any(mirror.iterdir())
+        try:
+            return mirror.is_dir() and any(mirror.iterdir())
+        except OSError as error:
+            raise StorageError(
+                f"The mirror {mirror} cannot be looked into: {error.strerror}.",
+                mend="check the disk and its permissions, then call again",
+            ) from error

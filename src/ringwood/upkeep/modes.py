@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from ringwood.errors import StorageError
+
 _OTHERS = 0o077
 
 
@@ -13,11 +15,21 @@ def open_to_others(home: str) -> Iterator[str]:
     """Yield the home, and the files and folders right in it, that others may read or enter.
 
     What lies deeper is kept by the folder around it. Nothing where the system knows no such modes.
+
+    Raises:
+        StorageError: when the home cannot be looked into.
     """
     if os.name != "posix":
         return
     folder = Path(home)
-    for path in (folder, *sorted(folder.iterdir())):
+    try:
+        paths = [folder, *sorted(folder.iterdir())]
+    except OSError as error:
+        raise StorageError(
+            f"The home {home} cannot be looked into: {error.strerror}.",
+            mend="check the disk and its permissions, then call again",
+        ) from error
+    for path in paths:
         try:
             mode = path.lstat().st_mode
         except FileNotFoundError:
