@@ -22,9 +22,10 @@ class Attempt:
     """The last attempt at a piece of work."""
 
     work: str
-    """What: `embed`, `mirror`, `exchange`, or the name of a job or a worker."""
+    """What: `embed`, `mirror`, `page`, `exchange`, or the name of a job or a worker."""
     item: str
-    """At which one: a document's id, the digest of an exchange's key; empty where there is one."""
+    """At which one: a document's id, with a digest of its page's path for `page`, the digest of an
+    exchange's key; empty where there is one."""
     at: datetime
     """When. UTC."""
     next_at: datetime
