@@ -252,7 +252,7 @@ def test_equal_texts_are_embedded_once(quick: Path) -> None:
         done = memory.reindex(embedder)
 
         assert len(embedder.texts) == len(set(embedder.texts)) == done.embedded
-        assert done.reused == done.nodes - done.embedded > 0
+        assert done.reused == 10 - done.embedded > 0  # what is equal is merged afterwards
 
 
 def test_a_text_that_comes_at_the_last_moment_has_its_vector_before_the_switch(
