@@ -161,9 +161,10 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
 
         def swept(case: Case, points: int) -> list[Verdict]:
             nonlocal left
-            now = time.monotonic()
+            chosen = spread(ready.calls(case), points, options.seed)
+            now = time.monotonic()  # what is counted first must not use up the share of the trials
             share_s, left = (until - now) / left, left - 1
-            return ready.sweep(case, spread(ready.calls(case), points, options.seed), now + share_s)
+            return ready.sweep(case, chosen, now + share_s)
 
         missed: set[str] = set()
         told: dict[str, list[str]] = {name: [] for name in workloads.WORKLOADS}
