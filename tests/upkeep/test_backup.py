@@ -16,6 +16,7 @@ import pytest
 from tests.cases.commands import Command
 from tests.engine.moving import FILES
 from tests.upkeep.aged import rotated
+from tests.upkeep.shut import nothing_opens
 from tests.upkeep.whole import exported, fill
 from tests.write.saying import say
 
@@ -216,20 +217,14 @@ def test_too_little_room_is_said_before_anything_is_written(words: Memory, tmp_p
 def test_a_folder_that_cannot_be_looked_into_is_named(
     words: Memory, tmp_path: Path, fails: str
 ) -> None:
-    resource = pytest.importorskip("resource")
     if fails == "backup":
         (tmp_path / "backup").mkdir()
     else:
         say(words.home, "person", "Why does the pump leak?")
     words.store("something")
     words.backup(tmp_path / "backup", dry_run=True)  # all that is loaded on first use
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
-    try:
-        with pytest.raises(StorageError, match=fails):
-            words.backup(tmp_path / "backup")
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with nothing_opens(), pytest.raises(StorageError, match=fails):
+        words.backup(tmp_path / "backup")
     words.backup(tmp_path / "backup")
 
 

@@ -6,7 +6,9 @@ import os
 import time
 from pathlib import Path
 
-from ringwood.upkeep.copies.drafts import STALE_S, draft_of, remove_left
+from tests.upkeep.shut import nothing_opens
+
+from ringwood.upkeep.copies.drafts import STALE_S, draft_of, give_up, remove_left
 
 
 def age(*paths: Path) -> None:
@@ -34,6 +36,20 @@ def test_a_folder_in_which_somebody_writes_is_not_old(tmp_path: Path) -> None:
         (folder / "memory.db").write_bytes(b"half")
         age(folder / "mirror", folder)
     age(old / "memory.db")
+
+    remove_left(tmp_path / "backup")
+
+    assert list(tmp_path.iterdir()) == [busy]
+
+
+def test_a_draft_that_could_not_be_removed_goes_with_the_next_copy(tmp_path: Path) -> None:
+    given_up, busy = draft_of(tmp_path / "backup"), draft_of(tmp_path / "backup")
+    for folder in (given_up, busy):
+        folder.mkdir()
+        (folder / "memory.db").write_bytes(b"half")
+    with nothing_opens():
+        give_up(given_up)
+    assert given_up.exists()
 
     remove_left(tmp_path / "backup")
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.upkeep.shut import nothing_opens
 
 from ringwood.errors import StorageError
 from ringwood.memory import Memory
 from ringwood.upkeep.modes import open_to_others
-
-
-@contextmanager
-def nothing_opens() -> Iterator[None]:
-    """Let this process open no further file."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_the_modes_of_a_home_that_cannot_be_listed_are_not_called_well(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import disk_usage, rmtree
+from shutil import disk_usage
 
 from ringwood import home as homes
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import FileCopy
 from ringwood.errors import FullError, StorageError, UsageError
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.copies.drafts import draft_of, remove_left
+from ringwood.upkeep.copies.drafts import draft_of, give_up, remove_left
 from ringwood.upkeep.copies.export import refusal
 
 SPOOL_FOLDER = "spool"
@@ -193,7 +193,7 @@ class _Draft:
                 self._folder.rename(self._target)
                 homes.sync_folder(str(self._target.parent))
         finally:
-            rmtree(self._folder, ignore_errors=True)
+            give_up(self._folder)
 
 
 def _files(folder: Path) -> Iterator[Path]:
