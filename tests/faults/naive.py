@@ -15,7 +15,6 @@ from pathlib import Path
 import apsw
 from tests.faults import judge
 from tests.faults.log import Log
-from tests.faults.tracing import Point
 from tests.faults.workloads import HOME, WORKLOADS, with_memory
 
 from ringwood.config import Config
@@ -47,8 +46,8 @@ class Control:
     """The workload that it is prepared and judged as."""
     run: Callable[[Path], None]
     """What it does in the folder of a trial."""
-    shown_at: Point
-    """A kill here loses something."""
+    shown_by: str
+    """The kind of call at some of which a kill loses something; which ones shifts with the code."""
     judge: Callable[[str, str], None] = judge.judge
     """Who judges it."""
 
@@ -178,23 +177,21 @@ def _write_in_place(trial: Path) -> None:
 
 
 CONTROLS = {
-    "acknowledged before it is stored": Control(
-        "store", partial(_eagerly, "store"), Point("fdatasync", 2)
-    ),
+    "acknowledged before it is stored": Control("store", partial(_eagerly, "store"), "fdatasync"),
     "acknowledged before it is imported": Control(
-        "import", partial(_eagerly, "import"), Point("fdatasync", 1)
+        "import", partial(_eagerly, "import"), "fdatasync"
     ),
     "acknowledged before it is captured": Control(
-        "capture", partial(_eagerly, "capture"), Point("rename", 5)
+        "capture", partial(_eagerly, "capture"), "rename"
     ),
     "acknowledged before it is forgotten": Control(
-        "forget", partial(_eagerly, "forget"), Point("fdatasync", 2)
+        "forget", partial(_eagerly, "forget"), "fdatasync"
     ),
-    "deleted, then inserted elsewhere": Control("rotate", _delete_first, Point("fdatasync", 10)),
-    "one transaction over attached files": Control("rotate", _attach, Point("fdatasync", 4)),
+    "deleted, then inserted elsewhere": Control("rotate", _delete_first, "fdatasync"),
+    "one transaction over attached files": Control("rotate", _attach, "fdatasync"),
     "every copy taken for a document": Control(
-        "rotate", partial(_plainly, "rotate"), Point("fdatasync", 6), judge.judge_copies
+        "rotate", partial(_plainly, "rotate"), "fdatasync", judge.judge_copies
     ),
-    "written in place": Control("mirror", _write_in_place, Point("write", 4)),
+    "written in place": Control("mirror", _write_in_place, "write"),
 }
 """By what is wrong with it."""
