@@ -16,12 +16,14 @@ from ringwood.types import TIERS, Tier
 from ringwood.upkeep.findings import Progress, Verified
 from ringwood.upkeep.mend import verify_and_mend
 from ringwood.upkeep.salvage import Salvaged, SalvageTask, salvage
+from ringwood.upkeep.slack import giving_back
 from ringwood.upkeep.verify import Look, verify
 
 
 class Checking(Opened):
     """Looks at everything, and mends."""
 
+    @giving_back()
     def verify(
         self,
         *,

@@ -12,12 +12,14 @@ from ringwood.memory.base import Opened
 from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
 from ringwood.upkeep.lease import holding
 from ringwood.upkeep.merge import DREAM
+from ringwood.upkeep.slack import giving_back
 from ringwood.upkeep.undo import Undone, undo
 
 
 class Dreaming(Opened):
     """Goes over the whole store when nobody waits."""
 
+    @giving_back()
     def dream(
         self,
         *,
@@ -63,6 +65,7 @@ class Dreaming(Opened):
             self._opened.wake()  # pages of the mirror are to be written anew
         return replace(done, notes=(*choice.notes, *done.notes))
 
+    @giving_back()
     def undo(self, run: int | None = None) -> Undone:
         """Take back what a run of a dream did: merges, links and means. Safe to cut short.
 

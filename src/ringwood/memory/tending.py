@@ -15,6 +15,7 @@ from ringwood.upkeep.compact import Compacted, compact
 from ringwood.upkeep.lease import holding
 from ringwood.upkeep.moved_links import link_moved
 from ringwood.upkeep.rotate import ROTATION, Rotated, Work, rotate
+from ringwood.upkeep.slack import giving_back
 
 _FINISHING_S = (0.1, 0.3, 1.0)
 """Pauses between tries for the lease, seconds: a worker holds it to clear what a crash left."""
@@ -23,6 +24,7 @@ _FINISHING_S = (0.1, 0.3, 1.0)
 class Tending(Opened):
     """Keeps the home in order."""
 
+    @giving_back()
     def rotate(
         self,
         *,
@@ -69,6 +71,7 @@ class Tending(Opened):
             notes=(*done.notes, *compacted.notes),
         )
 
+    @giving_back()
     def compact(
         self,
         *,

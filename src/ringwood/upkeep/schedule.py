@@ -22,6 +22,7 @@ from ringwood.engine.attempts import Attempt
 from ringwood.engine.base import Engine
 from ringwood.errors import NoHomeError, RingwoodError, StorageError
 from ringwood.upkeep.lease import holding
+from ringwood.upkeep.slack import giving_back
 from ringwood.write.retry import RETRY_S, Piece, begun, died, failed
 
 _log = logging.getLogger(__name__)
@@ -223,7 +224,8 @@ class Schedule:
         mark = begun(piece, before, datetime.now(UTC))
         self._note(mark, within_s)
         try:
-            job.work(stopping)
+            with giving_back():
+                job.work(stopping)
         except StoppedError:
             after = replace(mark, under_way=False)  # due as it was
         except Exception as error:  # noqa: BLE001 - what one job raises is not the others' trouble
