@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 from tests.faults import kills, naive, tracing, workloads
 from tests.faults.kills import Bench
 from tests.faults.tracing import spread
@@ -22,6 +23,19 @@ TRIES = 16
 """Kills of a control, at most: the first that harms a text is enough."""
 
 
+SLOW = {
+    *("store with vectors", "reindex", "undo a dream", "export", "restore"),
+    *("acknowledged before it is imported", "acknowledged before it is captured"),
+    *("acknowledged before it is forgotten", "one transaction over attached files"),
+    "every copy taken for a document",
+}
+"""Workloads and controls that others stand for where time is short."""
+
+
+def some_slow(names: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in names]
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     if reason := tracing.why_not():
@@ -30,7 +44,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         yield opened
 
 
-@pytest.mark.parametrize("name", workloads.WORKLOADS)
+@pytest.mark.parametrize("name", some_slow(workloads.WORKLOADS))
 def test_whatever_is_killed_keeps_what_it_acknowledged(bench: Bench, name: str) -> None:
     case = kills.case_of(name)
     points = random.Random(name).sample(spread(bench.calls(case), SPREAD, seed=1), KILLS)
@@ -41,7 +55,7 @@ def test_whatever_is_killed_keeps_what_it_acknowledged(bench: Bench, name: str) 
     assert sum(v.killed for v in verdicts) >= KILLS - 1  # a call may come too late in another run
 
 
-@pytest.mark.parametrize("name", naive.CONTROLS)
+@pytest.mark.parametrize("name", some_slow(naive.CONTROLS))
 def test_the_judge_finds_out_what_is_unprotected(bench: Bench, name: str) -> None:
     case, kind = kills.control_of(name), naive.CONTROLS[name].shown_by
     calls = bench.calls(case)[kind]
