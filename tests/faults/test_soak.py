@@ -14,6 +14,8 @@ pytestmark = pytest.mark.skipif(
 
 SHORT = 1 / 6
 """Minutes: too short for memory to settle, long enough for files and threads."""
+LONGER = 2 / 3
+"""Minutes: long enough for a busy machine to take several samples and rounds."""
 FEW = 12
 """Documents."""
 
@@ -30,7 +32,9 @@ def test_a_short_life_leaves_no_file_open_and_no_log_large(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_planted_leak_is_found(tmp_path: Path) -> None:
-    assert soak(tmp_path / "home", minutes=SHORT, documents=FEW, leaks=True).more_descriptors > 0
+    lived = soak(tmp_path / "home", minutes=LONGER, documents=FEW, leaks=True)
+
+    assert lived.more_descriptors > 0, lived.told()
 
 
 STEADY = Sample(at_s=0, rounds=1, pss=100, descriptors=9, threads=3, log=1, documents=5)
