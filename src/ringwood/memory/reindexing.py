@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from time import monotonic, sleep
 
 from ringwood.embed.base import Embedder
@@ -11,6 +12,8 @@ from ringwood.errors import UsageError
 from ringwood.memory.base import Opened
 from ringwood.upkeep import reindex as upkeep
 from ringwood.upkeep.dream import Progress
+from ringwood.upkeep.lease import holding
+from ringwood.upkeep.merge import DREAM
 from ringwood.upkeep.reindex import Plan, Reindex, Reindexed, Standing
 from ringwood.write.remembered import remembered, wanted
 
@@ -129,7 +132,8 @@ class Reindexing(Opened):
         return target.meaning is not None and there.vectors < there.nodes
 
     def _way_to(self, target: Choice) -> Reindex:
-        plan = Plan(self.config.link, self.config.dream, self._embedded_tiers)
+        dreaming = partial(holding, self.home, DREAM)
+        plan = Plan(self.config.link, self.config.dream, self._embedded_tiers, dreaming)
         return Reindex(self._opened.engine(), target, self._opened.lease(), plan)
 
     def _under_way(self) -> Reindex | None:

@@ -133,6 +133,8 @@ class Plan:
     """Whether it was asked to compare large spaces too."""
     dry_run: bool = False
     """Only say what would change."""
+    merging: bool = True
+    """Whether duplicates are merged; else only links are made anew."""
     mirror_root: str | None = None
     """Folder of the mirror, from which what is merged away is removed; None: there is none."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -182,7 +184,7 @@ def dream(
         BusyError: when the write lock was not had in time.
         StorageError: when the disk refuses. Either way what was done before is done.
     """
-    if not plan.dry_run:
+    if plan.merging and not plan.dry_run:
         finish(engine, plan.mirror_root)
     with engine.reading() as reader:
         totals = reader.totals()
@@ -220,7 +222,7 @@ def _go_through(
     """Merge and compare in one space; report on it alone."""
     with engine.reading() as reader:
         meaning = None if plan.meaning is None else meaning_of(reader, plan.meaning, name)
-        outline = read_outline(reader, name, meaning, plan.link)
+        outline = read_outline(reader, name, meaning, plan.link, merging=plan.merging)
         too_large = len(outline.nodes) > plan.options.ask_above and not plan.everything
         edges = count_edges(reader, outline) if meaning is not None else 0
         if outline.done or too_large:
@@ -230,7 +232,9 @@ def _go_through(
                 unchanged=(name,) if outline.done else (),
                 too_large=() if outline.done else (name,),
             )
-        twins = find_twins(reader, outline.cards.values(), plan.meaning, reader.apart(name))
+        twins: tuple[Twin, ...] = ()
+        if plan.merging:
+            twins = find_twins(reader, outline.cards.values(), plan.meaning, reader.apart(name))
     if not plan.dry_run:
         twins = _merge_all(engine, plan, journal, twins)
     report = Dreamed(
@@ -278,7 +282,9 @@ def _mark(engine: Engine, plan: Plan, outline: Outline, twins: Sequence[Twin]) -
     gone = {twin.document.id for twin in twins}
     cards = [card for card in outline.cards.values() if card.id not in gone]
     with engine.writing() as writer:
-        writer.set_meta(mark_key(outline.name), mark_of(cards, None, plan.link))
+        writer.set_meta(
+            mark_key(outline.name), mark_of(cards, None, plan.link, merging=plan.merging)
+        )
 
 
 def _relink(  # noqa: PLR0913 - all of it decides
@@ -303,7 +309,8 @@ def _relink(  # noqa: PLR0913 - all of it decides
             {script: each.mean for script, each in means.items()},
             {script: each.background for script, each in means.items()},
         )
-        outline = read_outline(reader, name, own, plan.link, gone if plan.dry_run else frozenset())
+        without = gone if plan.dry_run else frozenset()
+        outline = read_outline(reader, name, own, plan.link, without, merging=plan.merging)
     space = replace(space, outline=outline)
     nodes = len(space.nodes)
     change = compare(space, own, plan.link, lambda done: on_nodes(done, nodes))

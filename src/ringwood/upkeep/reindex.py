@@ -10,13 +10,15 @@ anywhere and given again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ringwood.embed.choose import WORDS, Choice, Remembered
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.coverage import Coverage, Kept
+from ringwood.errors import BusyError
 from ringwood.lease import Lease
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.across import measure_across
@@ -55,6 +57,8 @@ class Plan:
     """Spaces of more nodes are not compared anew unasked."""
     tiers: Sequence[Tier] = TIERS
     """Tiers whose nodes have vectors."""
+    dreaming: Callable[[], AbstractContextManager[bool]] = lambda: nullcontext(True)
+    """Takes the right to go through the whole store; yields False where another process has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +211,14 @@ class Reindex:
         if self.target.meaning is None:
             _settle(self._engine)
         else:
-            plan = DreamPlan(self.target.meaning, self._plan.link, self._plan.dream)
-            self.relinked = dream(self._engine, plan, on_nodes)
+            plan = DreamPlan(self.target.meaning, self._plan.link, self._plan.dream, merging=False)
+            with self._plan.dreaming() as ours:
+                if not ours:
+                    raise BusyError(
+                        "Another process is dreaming in this home.",
+                        mend="call again when it is done: all but the links is as it should be",
+                    )
+                self.relinked = dream(self._engine, plan, on_nodes)
             measure_across(self._engine, self.target.meaning, self._plan.link)
         with self._engine.writing() as writer, self._engine.reading() as reader:
             if wanted(reader) == self.target.remembered:

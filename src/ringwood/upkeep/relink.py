@@ -98,6 +98,8 @@ def read_outline(
     meaning: Meaning | None,
     link: LinkOptions,
     without: Set[int] = frozenset(),
+    *,
+    merging: bool = True,
 ) -> Outline:
     """Read which documents a space holds, and whether they were compared as they are.
 
@@ -107,9 +109,10 @@ def read_outline(
         meaning: how similarity is measured; None: by words alone.
         link: how many edges, and how strong.
         without: documents that are taken for gone.
+        merging: whether duplicates are merged on the way.
     """
     cards = {card.id: card for card in reader.roots(name) if card.id not in without}
-    mark = mark_of(cards.values(), meaning, link)
+    mark = mark_of(cards.values(), meaning, link, merging=merging)
     return Outline(
         name=name,
         cards=cards,
@@ -323,7 +326,13 @@ def _similar(reader: Reader, nodes: Sequence[int]) -> dict[Ends, Edge]:
     }
 
 
-def mark_of(cards: Iterable[Document], meaning: Meaning | None, link: LinkOptions) -> str:
+def mark_of(
+    cards: Iterable[Document],
+    meaning: Meaning | None,
+    link: LinkOptions,
+    *,
+    merging: bool = True,
+) -> str:
     """Name all that merges and edges of a space follow from: equal marks mean equal outcomes."""
     measure = meaning and (
         meaning.identity,
@@ -331,7 +340,8 @@ def mark_of(cards: Iterable[Document], meaning: Meaning | None, link: LinkOption
         meaning.anchors,
         sorted(meaning.own_anchors.items()),
     )
-    digest = hashlib.sha256(repr((_RULES, measure, link.max_edges, link.threshold)).encode())
+    rules = (_RULES, measure, link.max_edges, link.threshold, merging)
+    digest = hashlib.sha256(repr(rules).encode())
     for card in sorted(cards, key=lambda each: each.id):
         told = (card.id, card.sha256, card.state, card.path, card.title, card.actor)
         digest.update(f"\0{told}".encode())
