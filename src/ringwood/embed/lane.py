@@ -91,6 +91,10 @@ class Lane:
         """Return the worker; start one when none is there and it is not too soon."""
         if self._closed:
             raise EmbedderError("this embedder is closed")
+        if self._process is not None and self._process.ended:
+            self._process.close()
+            self._process = None
+            self._failed()  # while it was idle: no fault of what is asked now
         if self._process is None:
             left_s = self._not_before - time.monotonic()
             if left_s > 0:

@@ -93,6 +93,11 @@ class ModelProcess:
         """Whether there is nobody left to ask."""
         return self._requests.closed
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, asked or not: the system may kill one that is idle."""
+        return self._process.poll() is not None
+
     def ask(self, texts: Sequence[str], *, query: bool, deadline: float | None) -> FloatRows:
         """Embed texts. Rows unit length, in the order given.
 

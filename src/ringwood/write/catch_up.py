@@ -238,13 +238,12 @@ class CatchUp:
                 if meaning is None:
                     return troubles
                 reason = self._embed(meaning, document)
-                if reason is None:
-                    continue
-                self.on_batch(0)  # who is closing has closed the embedder: no fault of a document
-                troubles.append(reason)
-                piece = Piece(EMBED, str(document.id))
-                self._record(document, failed(piece, before, reason, _now(), self.retry_s))
-                meaning.embedder.embed_passages([_PROBE])
+                if reason is not None:
+                    self.on_batch(0)  # who is closing has closed the embedder: no document's fault
+                    meaning.embedder.embed_passages([_PROBE])  # raises when it is the embedder's
+                    troubles.append(reason)
+                    piece = Piece(EMBED, str(document.id))
+                    self._record(document, failed(piece, before, reason, _now(), self.retry_s))
             troubles += self._mirror_all()  # of what was stored meanwhile
         return troubles
 
