@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringwood.errors import StorageError
 from ringwood.serve.cli import output, streams
 from ringwood.serve.cli.app import Session, options
 
@@ -101,12 +100,12 @@ def is_export_file(path: Path) -> bool:
     from ringwood.upkeep.copies.restore import is_export  # noqa: PLC0415 - the engine's weight
 
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return is_export(file.readline(1024))
-    except OSError as error:
-        raise StorageError(
-            f"The file {path} cannot be read: {error.strerror}.", mend="check its name and mode"
-        ) from error
+    except (OSError, ValueError):  # whoever imports notes says what is wrong with it
+        return False
 
 
 def import_export(session: Session, path: Path, given: dict[str, Any]) -> int:

@@ -138,7 +138,7 @@ def store_command(session: Session, /, file: str, **given: Any) -> int:
 @click.pass_obj
 def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -> int:
     """Take in files and folders of notes, or an export. The same again adds nothing."""
-    if len(paths) == 1 and paths[0].is_file() and is_export_file(paths[0]):
+    if len(paths) == 1 and is_export_file(paths[0]):
         return import_export(session, paths[0], given)
     with session.memory() as memory:
         done = _import(session, memory, paths, given)
