@@ -30,6 +30,7 @@ LOG_LIMIT = 16 * 2**20
 READ_ON = """
 import sys, apsw
 connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(30_000)
 connection.execute("BEGIN")
 connection.execute("SELECT id FROM nodes").fetchone()
 print("reading", flush=True)
@@ -38,6 +39,7 @@ sys.stdin.readline()
 WRITE_ON = """
 import sys, apsw
 connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(30_000)
 connection.execute("BEGIN IMMEDIATE")
 connection.execute("INSERT INTO meta (key, value) VALUES ('stale', 'server')")
 print("writing", flush=True)

@@ -71,7 +71,7 @@ def test_the_dates_of_a_file_do_not_move_with_the_zone(
     created = {document.title: document.created_at for document in words.recent()}
     assert created == {"plain": changed, "dated": datetime(2026, 10, 2, tzinfo=UTC)}
     [page] = Path(words.home, "mirror").rglob("plain.md") if words.wait() else []
-    assert 'created: "2026-11-01T08:30:00Z"' in page.read_text("utf-8")
+    assert 'created: "2026-11-01T08:30:00.000000Z"' in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
