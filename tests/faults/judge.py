@@ -35,7 +35,7 @@ HARM = ("lost", "twice", "torn", "corrupt", "back")
 
 _TWO_HOURS = 7200
 _TICK_S = 0.1
-_FOLLOW_S = 6.0
+_FOLLOW_S = 30.0
 _DRAFT = re.compile(r"\.(new|tmp|part)$|^\.ringwood-draft-|-journal$|^restoring-")
 
 

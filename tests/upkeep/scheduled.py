@@ -35,7 +35,7 @@ def main(home: str, every_s: str, how: str) -> None:
     sys.stdout.flush()
     sys.stdin.read()
     schedule.stop()
-    if not schedule.join(10.0):
+    if not schedule.join(30.0):
         sys.exit("it did not stop")
     engine.close()
 

@@ -217,3 +217,20 @@ def test_the_command_tells_what_it_found_and_ends_with_one(
     assert told["findings"][0]["mend"] == "ringwood salvage hot"
     assert run(["verify", "--home", str(home), "--quiet"]) == 1
     assert "salvage hot" in capsys.readouterr().out
+
+
+def test_what_is_forgotten_while_it_is_looked_at_is_no_finding(home: Path) -> None:
+    with (
+        Memory.open(home, embedder="hashing") as memory,
+        Memory.open(home, embedder="hashing") as other,
+    ):
+
+        def forget(what: str, done: int, total: int | None) -> None:
+            if what.startswith("documents") and done == 5:
+                for each in other.recent():
+                    other.forget(each.path)
+
+        looked = memory.verify(on_progress=forget)
+
+    assert "forgotten" not in looked.counts
+    assert looked.is_clean, looked.findings

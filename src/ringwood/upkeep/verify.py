@@ -216,7 +216,7 @@ class Verification:
         if wrong is not None:
             self._fault(tier, record.id, "nodes", where, wrong)
         self._vectors(tier, record, document, where)
-        self._kept_out(tier, document, record.text or "", where)
+        self._kept_out(tier, record, document, where)
         if not self._look.quick and self._look.mirror_root is not None:
             self._mirror(tier, record, document, where)
 
@@ -234,15 +234,15 @@ class Verification:
             says = f"{lacking} of its nodes have no vector"
             self._fault(tier, record.id, "lacking", where, says)
 
-    def _kept_out(self, tier: Tier, document: Document, text: str, where: str) -> None:
+    def _kept_out(self, tier: Tier, record: Record, document: Document, where: str) -> None:
         """See that nothing lies there whose source was forgotten; without one, whose text was."""
         if self._look.engine is None:
             return
         source = document.source
-        known_by = text_hash(text, None) if source is None else source_hash(source)
+        known_by = text_hash(record.text or "", None) if source is None else source_hash(source)
         with self._look.engine.reading() as reader:
             forgotten = reader.tombstoned(document.space, [known_by])
-        if forgotten:
+        if forgotten and self._is_as_read(tier, record):  # else it was forgotten just now
             what = "text" if source is None else "source"
             says = f"its {what} was forgotten, and yet it is stored"
             mend = f"ringwood forget --document {document.id}, or import it with --again"
