@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.processes import eventually
+from tests.processes import PATIENCE_S, eventually
 from tests.serve.calling import Host
 
 from ringwood import home as homes
@@ -56,7 +56,7 @@ def locked(home: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            holder.communicate(timeout=10)
+            holder.communicate(timeout=PATIENCE_S)
 
 
 @contextmanager

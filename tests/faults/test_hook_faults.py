@@ -24,7 +24,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.processes import eventually
+from tests.processes import PATIENCE_S, eventually
 from tests.serve.calling import PYTHON, Host
 from tests.serve.schemas import output
 
@@ -162,7 +162,7 @@ def locked_database(host: Host) -> Iterator[Injection]:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         yield Injection()
-        holder.communicate(timeout=10)
+        holder.communicate(timeout=PATIENCE_S)
 
 
 def impostor(reply: bytes | None) -> Fault:
