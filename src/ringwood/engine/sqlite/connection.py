@@ -161,8 +161,12 @@ def connect_for_reading(path: Path) -> apsw.Connection:
     if is_writable(path):
         return connect(path)
     connection = apsw.Connection(name_for_reading(path), flags=_OPEN)
-    connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
-    connection.execute(_UNTRUSTING).fetchall()
+    try:
+        connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
+        connection.execute(_UNTRUSTING).fetchall()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
