@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.processes import eventually
 
 from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, RingwoodError, UsageError
@@ -55,15 +56,6 @@ def writing_elsewhere(home: Path) -> Iterator[None]:
         assert other.stdout.readline()
         yield
         other.kill()  # a forked child may hold its input open
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 20.0
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_many_threads_store_and_recall_and_nothing_is_lost_or_twice(memory: Memory) -> None:
@@ -129,7 +121,7 @@ def test_closing_under_use_ends_and_nobody_gets_a_wrong_answer(tmp_path: Path) -
 
     assert len(refusals) == THREADS - 1
     assert all("closed" in message for message in refusals)
-    assert eventually(lambda: workers() == before)
+    eventually(lambda: workers() == before)
     with Memory.open(tmp_path, embedder="hashing") as again:
         assert again.recall("harbour").hits
 

@@ -5,12 +5,11 @@ Numbers are those of the public reports that each case comes from.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.embed.server import KEY, serving
+from tests.processes import eventually
 from tests.upkeep.reindexing import Watched
 
 from ringwood import config
@@ -20,16 +19,6 @@ from ringwood.memory import Memory
 LIGHT = "The lighthouse keeper counts the ships that pass at night."
 BREAD = "Bread needs yeast, warmth and an hour of patience."
 QUERY = "a keeper of lighthouses and ships"
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Wait up to 20 s for something that another thread brings about."""
-    end = time.monotonic() + 20.0
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def columns(home: Path) -> dict[str, int]:
@@ -97,7 +86,7 @@ def test_what_is_stored_while_a_server_is_down_has_vectors_later(  # 37
             assert memory.receipt(receipt).vectors == 0
             assert any("words" in note for note in memory.recall(QUERY).notes)
             place.start()
-            assert eventually(lambda: memory.receipt(receipt).state == "ready")
+            eventually(lambda: memory.receipt(receipt).state == "ready")
             assert memory.receipt(receipt).vectors == memory.receipt(receipt).nodes
             assert by_meaning(memory)
     assert list(columns(home).values()) == [96]

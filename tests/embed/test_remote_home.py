@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.embed.server import KEY, Place, serving
+from tests.processes import eventually
 
 from ringwood import config
 from ringwood.embed.remote.record import PROBES
@@ -44,16 +45,6 @@ def opened(tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> Cal
         return Memory.open(home, wait_s=0.0)
 
     return open_it
-
-
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Wait up to 20 s for something that another thread brings about."""
-    end = time.monotonic() + 20.0
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def vectors(memory: Memory) -> int:
@@ -117,7 +108,7 @@ def test_down_from_the_first_moment_texts_are_found_by_words_and_vectors_follow(
 
         place.start()
 
-        assert eventually(lambda: memory.receipt(receipt).state == "ready")
+        eventually(lambda: memory.receipt(receipt).state == "ready")
         assert by_meaning(memory, "lighthouse keeper")
         assert memory.recall("lighthouse keeper").notes == ()
 
@@ -138,7 +129,7 @@ def test_a_server_that_dies_and_comes_back_costs_no_text_and_no_recall(
         assert memory.receipt(receipt).state == "failed"
 
         place.start()
-        assert eventually(lambda: memory.receipt(receipt).state == "ready")
+        eventually(lambda: memory.receipt(receipt).state == "ready")
         assert by_meaning(memory, "yeast and patience")
 
 
@@ -195,7 +186,7 @@ def test_another_model_behind_the_name_mixes_nothing_and_says_what_to_do(
         assert vectors(memory) == before
 
         place.behaviour.model = 0
-        assert eventually(lambda: memory.receipt(receipt).state == "ready"), "the model is back"
+        eventually(lambda: memory.receipt(receipt).state == "ready")
 
 
 def test_a_recall_alone_does_not_fix_the_embedder_of_an_empty_home(
@@ -219,10 +210,10 @@ def test_two_processes_that_meet_a_model_at_once_agree_on_what_it_is(
     place.behaviour.noise = 0.003  # so that each of them measures something else
     with opened() as one, opened() as other:
         first, second = one.store(LIGHT), other.store(BREAD)
-        assert eventually(lambda: one.receipt(first).state == "ready")
-        assert eventually(lambda: other.receipt(second).state == "ready")
-        assert eventually(lambda: by_meaning(one, "yeast"))
-        assert eventually(lambda: by_meaning(other, "lighthouse"))
+        eventually(lambda: one.receipt(first).state == "ready")
+        eventually(lambda: other.receipt(second).state == "ready")
+        eventually(lambda: by_meaning(one, "yeast"))
+        eventually(lambda: by_meaning(other, "lighthouse"))
         assert one.stats().identity == other.stats().identity
 
 

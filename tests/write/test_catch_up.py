@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic, sleep
+
+from tests.processes import eventually
 
 from ringwood.config import set_value
 from ringwood.embed.base import FloatRows
@@ -44,16 +45,6 @@ def attempts(home: Path, work: str = "embed") -> tuple[Attempt, ...]:
     return found
 
 
-def eventually(holds: Callable[[], bool]) -> bool:
-    """Wait up to 20 s for something that another thread or process brings about."""
-    end = monotonic() + 20.0
-    while not holds():
-        if monotonic() > end:
-            return False
-        sleep(0.05)
-    return True
-
-
 def test_a_poisoned_document_blocks_no_other_and_is_tried_once_per_pause(tmp_path: Path) -> None:
     picky = Picky()
     with Memory.open(tmp_path, embedder=picky, wait_s=0.0) as memory:
@@ -61,7 +52,7 @@ def test_a_poisoned_document_blocks_no_other_and_is_tried_once_per_pause(tmp_pat
             memory.store(f"poison {number}")
         assert not memory.wait(20.0)
         good = [memory.store(f"A note about subject {number}.") for number in range(20)]
-        assert eventually(lambda: all(memory.receipt(each).state == "ready" for each in good))
+        eventually(lambda: all(memory.receipt(each).state == "ready" for each in good))
 
         states = memory.stats().totals.states
         assert states == {"ready": 20, "failed": 5}
@@ -87,7 +78,7 @@ def test_the_pause_grows_with_each_failure_in_a_row(tmp_path: Path) -> None:
     set_value(str(tmp_path), "upkeep.retry_s", "0.2")
     with Memory.open(tmp_path, embedder=Picky(), wait_s=0.0) as memory:
         memory.store("poison")
-        assert eventually(lambda: any(each.failures == 3 for each in attempts(tmp_path)))
+        eventually(lambda: any(each.failures == 3 for each in attempts(tmp_path)))
 
         [attempt] = attempts(tmp_path)
         pause = attempt.next_at - attempt.at
@@ -126,7 +117,7 @@ def test_an_edit_is_tried_at_once_whatever_its_old_text_did(tmp_path: Path) -> N
         memory.store("poison", source="note")
         assert not memory.wait()
         receipt = memory.store("Harmless now.", source="note")
-        assert eventually(lambda: memory.receipt(receipt).state == "ready")
+        eventually(lambda: memory.receipt(receipt).state == "ready")
     assert attempts(tmp_path) == ()
 
 
@@ -142,7 +133,7 @@ def test_an_embedder_that_is_down_is_not_asked_for_every_document(tmp_path: Path
 
         picky.down = False
         memory.store("It is back.")
-        assert eventually(lambda: not any(each.item == "" for each in attempts(tmp_path)))
+        eventually(lambda: not any(each.item == "" for each in attempts(tmp_path)))
         assert memory.stats().totals.states.get("pending", 0) == 0
 
 
@@ -207,12 +198,12 @@ def test_a_mirror_that_cannot_be_written_keeps_no_vector_away_and_is_tried_again
     (tmp_path / "mirror").write_text("in the way", "utf-8")
     with Memory.open(tmp_path, embedder="hashing", wait_s=0.0) as memory:
         receipt = memory.store("A note.")
-        assert eventually(lambda: memory.receipt(receipt).state == "ready")
-        assert eventually(lambda: bool(attempts(tmp_path, "mirror")))
+        eventually(lambda: memory.receipt(receipt).state == "ready")
+        eventually(lambda: bool(attempts(tmp_path, "mirror")))
         assert memory.stats().unmirrored == 1
         [failing] = memory.stats().failing
         assert (failing.work, failing.items) == ("mirror", 1)
 
         (tmp_path / "mirror").unlink()
-        assert eventually(lambda: memory.stats().unmirrored == 0)
-        assert eventually(lambda: memory.stats().failing == ())
+        eventually(lambda: memory.stats().unmirrored == 0)
+        eventually(lambda: memory.stats().failing == ())
