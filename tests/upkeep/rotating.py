@@ -1,4 +1,4 @@
-"""A process that rotates and is killed: `python rotating.py HOME (rotate | naively)`.
+"""A process that rotates and is killed: `python rotating.py (rotate | naively) HOME`.
 
 Says `go` on standard output when it begins.
 """
@@ -34,7 +34,7 @@ def move_naively(engine: Engine) -> None:
             writer.put_document(replace(card, tier=each.due), text, writes)
 
 
-def main(home: str, how: str) -> None:
+def main(how: str, home: str) -> None:
     """Rotate, one document in a transaction: as many moments to die in as there can be."""
     engine = open_engine(Path(home), create=False)
     rotate.BATCH_DOCUMENTS = 1

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import random
-import shutil
-import subprocess
 import sys
 from pathlib import Path
-from time import sleep
 
 import apsw
 import pytest
 from tests.engine.moving import FILES
 from tests.upkeep.aged import fill, rotated, text_of
+from tests.upkeep.killing import killed
 
 from ringwood.engine.sqlite import open_engine
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 NOTES = 400
 TRIALS = 12
-LONGEST_S = 0.3
-"""About what compacting takes: the last of the random moments may lie behind its end."""
 
 COMPACT = """
 import sys
@@ -55,18 +49,6 @@ def filled(tmp_path: Path) -> Path:
     return tmp_path / "filled"
 
 
-def kill_during(script: str, filled: Path, home: Path, after_s: float) -> None:
-    """Run a script on a copy of a home in another process, and kill it."""
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(filled, home)
-    command = [sys.executable, "-c", script, str(home)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "go\n"
-        sleep(after_s)
-        process.kill()
-
-
 def faults(home: Path) -> list[str]:
     """List what is wrong with the files of a home: what they hold, their mode, what lies beside."""
     wrong = []
@@ -90,11 +72,10 @@ def faults(home: Path) -> list[str]:
 
 
 def test_a_compaction_that_is_killed_leaves_every_file_whole(filled: Path, tmp_path: Path) -> None:
-    chance = random.Random(5)
-    home, unfinished = tmp_path / "home", 0
+    unfinished = 0
     before = (filled / FILES["hot"]).stat().st_size
-    for _ in range(TRIALS):
-        kill_during(COMPACT, filled, home, chance.random() * LONGEST_S)
+    command = [sys.executable, "-c", COMPACT]
+    for home in killed(command, filled, tmp_path / "home", times=TRIALS):
         assert faults(home) == []
         unfinished += (home / FILES["hot"]).stat().st_size == before
     assert unfinished > 0  # some were killed before they were done
@@ -103,9 +84,8 @@ def test_a_compaction_that_is_killed_leaves_every_file_whole(filled: Path, tmp_p
 def test_the_same_test_sees_what_a_change_of_journal_mode_leaves(
     filled: Path, tmp_path: Path
 ) -> None:
-    chance = random.Random(5)
-    for _ in range(4 * TRIALS):
-        kill_during(NAIVE, filled, tmp_path / "home", chance.random() * LONGEST_S / 3)
-        if faults(tmp_path / "home"):
+    command = [sys.executable, "-c", NAIVE]
+    for home in killed(command, filled, tmp_path / "home", times=4 * TRIALS):
+        if faults(home):
             return
     pytest.fail("no kill left a file in another mode: this test cannot fail")

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import random
-import shutil
-import subprocess
 import sys
 from pathlib import Path
-from time import sleep
 
 import pytest
 from tests.upkeep.aged import fill, rotated, text_of, tiers_of
+from tests.upkeep.killing import killed
 
 from ringwood.engine.base import Engine, WordQuery
 from ringwood.engine.sqlite import open_engine
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 AGES = [5 * number for number in range(60)]
 TRIALS = 12
-LONGEST_S = 0.6
-"""About what rotating takes: the last of the random moments may lie behind its end."""
+ROTATE = [sys.executable, "-m", "tests.upkeep.rotating"]
 
 
 @pytest.fixture
@@ -31,19 +26,6 @@ def filled(tmp_path: Path) -> Path:
     fill(engine, AGES)
     engine.close()
     return tmp_path / "filled"
-
-
-def kill_during(how: str, filled: Path, home: Path, after_s: float) -> Engine:
-    """Rotate a copy of a home in another process, kill that, and open what is left."""
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(filled, home)
-    command = [sys.executable, "-m", "tests.upkeep.rotating", str(home), how]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "go\n"
-        sleep(after_s)
-        process.kill()
-    return open_engine(home, create=False)
 
 
 def lost_or_doubled(engine: Engine) -> list[int]:
@@ -63,10 +45,9 @@ def lost_or_doubled(engine: Engine) -> list[int]:
 
 
 def test_a_rotation_that_is_killed_loses_and_doubles_nothing(filled: Path, tmp_path: Path) -> None:
-    chance = random.Random(5)
     cut_short = 0
-    for _ in range(TRIALS):
-        engine = kill_during("rotate", filled, tmp_path / "home", chance.random() * LONGEST_S)
+    for home in killed([*ROTATE, "rotate"], filled, tmp_path / "home", times=TRIALS):
+        engine = open_engine(home, create=False)
         try:
             assert lost_or_doubled(engine) == []
             with engine.reading() as reader:
@@ -84,9 +65,8 @@ def test_a_rotation_that_is_killed_loses_and_doubles_nothing(filled: Path, tmp_p
 
 
 def test_the_same_test_sees_what_a_naive_order_loses(filled: Path, tmp_path: Path) -> None:
-    chance = random.Random(5)
-    for _ in range(4 * TRIALS):
-        engine = kill_during("naively", filled, tmp_path / "home", chance.random() * LONGEST_S)
+    for home in killed([*ROTATE, "naively"], filled, tmp_path / "home", times=4 * TRIALS):
+        engine = open_engine(home, create=False)
         wrong = lost_or_doubled(engine)
         engine.close()
         if wrong:
