@@ -20,8 +20,8 @@ from bench.report import machine
 from ringwood.embed.base import Anchors
 from ringwood.memory import Memory
 from ringwood.types import TIERS
-from ringwood.upkeep.pairs import nearest_pairs
-from ringwood.upkeep.sameness import near_key
+from ringwood.upkeep.dreaming.pairs import nearest_pairs
+from ringwood.upkeep.dreaming.sameness import near_key
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.ingest import ingest
 from ringwood.write.link import LinkOptions

@@ -32,7 +32,7 @@ from ringwood.embed.providers import PROVIDERS
 from ringwood.memory import Memory
 from ringwood.recall.budget import Budget
 from ringwood.text.terms import dominant_script
-from ringwood.upkeep.pairs import nearest_pairs
+from ringwood.upkeep.dreaming.pairs import nearest_pairs
 from ringwood.write.link import LinkOptions
 
 WIDE = Budget(max_nodes=200, max_chars=1_000_000, max_node_chars=50)

@@ -33,9 +33,9 @@ from ringwood.recall.fusion import Weights
 from ringwood.recall.pipeline import RecallOptions
 from ringwood.recall.priors import PriorOptions
 from ringwood.recall.spread import SpreadOptions
-from ringwood.upkeep.dream import DreamOptions
-from ringwood.upkeep.reindex import ReindexOptions
+from ringwood.upkeep.dreaming.dream import DreamOptions
 from ringwood.upkeep.schedule import UpkeepOptions
+from ringwood.upkeep.switching.reindex import ReindexOptions
 from ringwood.write.link import LinkOptions
 from ringwood.write.mirror import MirrorOptions
 from ringwood.write.notes import NoteOptions

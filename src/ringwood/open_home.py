@@ -31,9 +31,10 @@ from ringwood.lease import Lease
 from ringwood.mounts import require_local
 from ringwood.recall.session import Sessions
 from ringwood.recall.usage import LOG_KEEP, Use, unpack, write_uses
-from ringwood.upkeep import merge, rotate
+from ringwood.upkeep.aging import rotate
+from ringwood.upkeep.dreaming import merge
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.reindex import Reindex
+from ringwood.upkeep.switching.reindex import Reindex
 from ringwood.write.draft import Intake
 from ringwood.write.forget import Erasure
 from ringwood.write.remembered import remember, remembered, wanted

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from ringwood.engine.base import Engine, TierOptions
 from ringwood.types import Tier
-from ringwood.upkeep.rotate import Rotated, Work, rotate
+from ringwood.upkeep.aging.rotate import Rotated, Work, rotate
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.ingest import ingest
 

@@ -15,7 +15,7 @@ from tests.upkeep.aged import NOW, rotated
 from ringwood.engine.base import Engine, NodeWrite
 from ringwood.engine.placement import TierDates
 from ringwood.engine.sqlite import open_engine
-from ringwood.upkeep import rotate
+from ringwood.upkeep.aging import rotate
 from ringwood.write.nodes import terms_of
 
 

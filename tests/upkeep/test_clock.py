@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from tests.upkeep.aged import NOW
 
-from ringwood.upkeep.clock import Leaving, Marks, after_doubt, doubt
+from ringwood.upkeep.aging.clock import Leaving, Marks, after_doubt, doubt
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)

@@ -16,8 +16,8 @@ from ringwood.engine.sqlite import open_engine
 from ringwood.errors import FullError
 from ringwood.memory import Memory
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep import compact as compaction
-from ringwood.upkeep.compact import compact
+from ringwood.upkeep.aging import compact as compaction
+from ringwood.upkeep.aging.compact import compact
 
 AGES = [400] * 80 + [5] * 10
 

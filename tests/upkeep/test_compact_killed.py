@@ -22,7 +22,7 @@ COMPACT = """
 import sys
 from pathlib import Path
 from ringwood.engine.sqlite import open_engine
-from ringwood.upkeep.compact import compact
+from ringwood.upkeep.aging.compact import compact
 engine = open_engine(Path(sys.argv[1]), create=False)
 print("go", flush=True)
 compact(engine)

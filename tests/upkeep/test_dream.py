@@ -17,8 +17,8 @@ from ringwood.engine.sqlite import open_engine
 from ringwood.errors import NoHomeError
 from ringwood.memory import Memory
 from ringwood.types import Edge
-from ringwood.upkeep.dream import Dreamed, DreamOptions, MergeReport, Plan, dream
-from ringwood.upkeep.relink import compare, read_outline, read_space, write
+from ringwood.upkeep.dreaming.dream import Dreamed, DreamOptions, MergeReport, Plan, dream
+from ringwood.upkeep.dreaming.relink import compare, read_outline, read_space, write
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
 from ringwood.write.ingest import ingest

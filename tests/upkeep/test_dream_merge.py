@@ -14,8 +14,8 @@ from ringwood.engine.base import Engine
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
 from ringwood.types import Actor, Turn
-from ringwood.upkeep.duplicates import find_twins
-from ringwood.upkeep.merge import merge
+from ringwood.upkeep.dreaming.duplicates import find_twins
+from ringwood.upkeep.dreaming.merge import merge
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.ingest import ingest
 

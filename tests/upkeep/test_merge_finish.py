@@ -11,13 +11,13 @@ from tests.upkeep.merging import PORT
 from ringwood import home as homes
 from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
+from ringwood.upkeep.dreaming.merge import DREAM, finish, is_unfinished
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.merge import DREAM, finish, is_unfinished
 
 CUT_SHORT = """
 import os, sys
 from ringwood.memory import Memory
-from ringwood.upkeep import dream
+from ringwood.upkeep.dreaming import dream
 
 def dies(engine, mirror_root):
     with engine.reading() as reader:

@@ -15,8 +15,8 @@ from ringwood.embed.hashing import HashingEmbedder
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, TierOptions
 from ringwood.engine.sqlite import open_engine
-from ringwood.upkeep.moved_links import link_moved
-from ringwood.upkeep.rotate import Work, rotate
+from ringwood.upkeep.aging.moved_links import link_moved
+from ringwood.upkeep.aging.rotate import Work, rotate
 from ringwood.write.link import LinkOptions
 
 LINK = LinkOptions()

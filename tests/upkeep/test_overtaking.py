@@ -10,7 +10,7 @@ from tests.upkeep.aged import NOW, fill, rotated, text_of, tiers_of
 
 from ringwood.engine.base import Engine
 from ringwood.types import Tier
-from ringwood.upkeep.rotate import Rotated
+from ringwood.upkeep.aging.rotate import Rotated
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.forget import Erasure, forget_documents
 from ringwood.write.ingest import ingest

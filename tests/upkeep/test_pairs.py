@@ -7,7 +7,7 @@ import pytest
 
 from ringwood.embed.base import Anchors, FloatRows
 from ringwood.embed.calibration import OFF, calibrate
-from ringwood.upkeep.pairs import IntVector, nearest_pairs
+from ringwood.upkeep.dreaming.pairs import IntVector, nearest_pairs
 from ringwood.write.link import LinkOptions
 
 ANCHORS = Anchors(background_median=0.0, background_p999=0.3, duplicate_q1=0.8)
@@ -40,7 +40,7 @@ def plainly(
 def test_blocks_of_any_size_find_what_plain_loops_find(
     anchors: Anchors, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringwood.upkeep.pairs.BLOCK_CELLS", cells)
+    monkeypatch.setattr("ringwood.upkeep.dreaming.pairs.BLOCK_CELLS", cells)
     rows = random_rows(120)
     documents = np.arange(120) // 4
 
@@ -91,7 +91,7 @@ def test_no_rows_are_no_pairs() -> None:
 
 
 def test_every_block_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringwood.upkeep.pairs.BLOCK_CELLS", 40)
+    monkeypatch.setattr("ringwood.upkeep.dreaming.pairs.BLOCK_CELLS", 40)
     told: list[int] = []
 
     nearest_pairs(random_rows(10), np.arange(10), OFF, LinkOptions(), told.append)

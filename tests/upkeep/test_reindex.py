@@ -18,7 +18,7 @@ from ringwood.errors import EmbedderError, NoHomeError, UsageError
 from ringwood.lease import Lease
 from ringwood.memory import Memory
 from ringwood.types import SIMILAR, Edge, Receipt
-from ringwood.upkeep.reindex import Reindex
+from ringwood.upkeep.switching.reindex import Reindex
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.embedding import embed_document
 from ringwood.write.ingest import ingest

@@ -62,7 +62,7 @@ def test_a_dry_run_says_what_is_due_and_writes_nothing(engine: Engine) -> None:
 def test_every_batch_is_counted_as_it_is_done(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringwood.upkeep.rotate.BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr("ringwood.upkeep.aging.rotate.BATCH_DOCUMENTS", 2)
     fill(engine, [40, 41, 42, 43, 44])
     told: list[tuple[int, int]] = []
 
@@ -72,7 +72,7 @@ def test_every_batch_is_counted_as_it_is_done(
 
 
 def test_a_long_text_ends_a_batch(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringwood.upkeep.rotate.BATCH_CHARS", 2 * len(text_of(0)))
+    monkeypatch.setattr("ringwood.upkeep.aging.rotate.BATCH_CHARS", 2 * len(text_of(0)))
     fill(engine, [40, 41, 42, 43])
     told: list[int] = []
 
@@ -84,7 +84,7 @@ def test_a_long_text_ends_a_batch(engine: Engine, monkeypatch: pytest.MonkeyPatc
 def test_an_interrupt_loses_nothing_and_the_next_rotation_goes_on(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringwood.upkeep.rotate.BATCH_DOCUMENTS", 1)
+    monkeypatch.setattr("ringwood.upkeep.aging.rotate.BATCH_DOCUMENTS", 1)
     documents = fill(engine, AGES)
 
     def interrupt(done: int, total: int) -> None:

@@ -23,8 +23,8 @@ from ringwood.engine.sqlite import SqliteEngine, moves, open_engine
 from ringwood.engine.sqlite.vector_copy import Horizon, horizon_of
 from ringwood.memory import Memory
 from ringwood.types import TIERS, Tier
+from ringwood.upkeep.aging.rotate import READERS_LEAVE, ROTATION, finish, is_unfinished
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.rotate import READERS_LEAVE, ROTATION, finish, is_unfinished
 from ringwood.write.draft import Draft, Intake
 from ringwood.write.forget import Erasure, forget_documents, forget_node
 from ringwood.write.hot import drop_older

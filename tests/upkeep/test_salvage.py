@@ -15,7 +15,7 @@ import pytest
 from ringwood.errors import NoHomeError, UsageError
 from ringwood.memory import Memory
 from ringwood.serve.cli.app import run
-from ringwood.upkeep.salvage import Salvaged
+from ringwood.upkeep.checking.salvage import Salvaged
 
 NOTE = """# Pump {0}
 

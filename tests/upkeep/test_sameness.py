@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringwood.upkeep.sameness import exact_key, near_key, title_key
+from ringwood.upkeep.dreaming.sameness import exact_key, near_key, title_key
 
 PAIRS = Path(__file__).parent / "pairs"
 """One pair a line, English and Chinese: even lines were looked at while the rules were made, odd

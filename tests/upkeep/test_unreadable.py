@@ -9,7 +9,7 @@ from tests.upkeep.shut import nothing_opens
 
 from ringwood.errors import StorageError
 from ringwood.memory import Memory
-from ringwood.upkeep.modes import open_to_others
+from ringwood.upkeep.checking.modes import open_to_others
 
 
 def test_the_modes_of_a_home_that_cannot_be_listed_are_not_called_well(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from ringwood.errors import DamagedError, NoHomeError
 from ringwood.memory import Memory
 from ringwood.serve.cli.app import run
-from ringwood.upkeep.findings import MEND, Verified
+from ringwood.upkeep.checking.findings import MEND, Verified
 
 NOTE = """# Pump {0}
 

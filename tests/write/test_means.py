@@ -13,7 +13,7 @@ from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, ScriptMean
 from ringwood.engine.sqlite import open_engine
 from ringwood.memory import Memory
-from ringwood.upkeep.dream import DreamOptions, Plan, dream
+from ringwood.upkeep.dreaming.dream import DreamOptions, Plan, dream
 from ringwood.write.link import LinkOptions
 from ringwood.write.means import LEAST, background, meaning_of, refresh_means
 

@@ -14,7 +14,7 @@ from ringwood.engine.sqlite import open_engine
 from ringwood.errors import AddressError, StorageError, UsageError
 from ringwood.memory import Memory
 from ringwood.types import Edge, Tier
-from ringwood.upkeep.rotate import READERS_LEAVE, finish
+from ringwood.upkeep.aging.rotate import READERS_LEAVE, finish
 
 OLD = datetime(2026, 1, 5, tzinfo=UTC)
 TEXT = "# Pump\n\nIt is painted green.\n\n## Repair\n\nReplace the gasket of cork each spring.\n"

@@ -13,11 +13,11 @@ from ringwood.engine.sqlite.engine import tier_paths
 from ringwood.errors import DamagedError, NoHomeError, StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.findings import Progress, Verified
-from ringwood.upkeep.mend import verify_and_mend
-from ringwood.upkeep.salvage import Salvaged, SalvageTask, salvage
+from ringwood.upkeep.checking.findings import Progress, Verified
+from ringwood.upkeep.checking.mend import verify_and_mend
+from ringwood.upkeep.checking.salvage import Salvaged, SalvageTask, salvage
+from ringwood.upkeep.checking.verify import Look, verify
 from ringwood.upkeep.slack import giving_back
-from ringwood.upkeep.verify import Look, verify
 
 
 class Checking(Opened):

@@ -9,11 +9,11 @@ from ringwood import home as homes
 from ringwood.engine.merging import Run
 from ringwood.errors import BusyError
 from ringwood.memory.base import Opened
-from ringwood.upkeep.dream import Dreamed, Plan, Progress, dream
+from ringwood.upkeep.dreaming.dream import Dreamed, Plan, Progress, dream
+from ringwood.upkeep.dreaming.merge import DREAM
+from ringwood.upkeep.dreaming.undo import Undone, undo
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.merge import DREAM
 from ringwood.upkeep.slack import giving_back
-from ringwood.upkeep.undo import Undone, undo
 
 
 class Dreaming(Opened):

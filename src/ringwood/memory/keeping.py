@@ -24,7 +24,7 @@ from ringwood.recall.browse import Reach
 from ringwood.text.clean import clean
 from ringwood.text.redact import redact
 from ringwood.types import Actor, Receipt
-from ringwood.upkeep.merge import finish
+from ringwood.upkeep.dreaming.merge import finish
 from ringwood.write.draft import Draft
 from ringwood.write.exchanges import Retry, TakenIn, store_exchanges
 from ringwood.write.forget import Forgotten, forget_documents, forget_node, remove_document

@@ -16,10 +16,10 @@ from ringwood.recall import browse
 from ringwood.recall.brief import outline
 from ringwood.recall.browse import NodeView, Reach, TreeLine
 from ringwood.types import TIERS, Document, Tier
-from ringwood.upkeep.compact import log_notes
+from ringwood.upkeep.aging.compact import log_notes
+from ringwood.upkeep.aging.rotate import ROTATION, doubted_at
+from ringwood.upkeep.dreaming.merge import DREAM
 from ringwood.upkeep.lease import lease_of
-from ringwood.upkeep.merge import DREAM
-from ringwood.upkeep.rotate import ROTATION, doubted_at
 from ringwood.upkeep.schedule import SCHEDULE
 from ringwood.write.remembered import wanted
 from ringwood.write.troubles import Trouble, troubles_of

@@ -10,11 +10,11 @@ from ringwood.embed.base import Embedder
 from ringwood.embed.choose import DEFAULT, Choice
 from ringwood.errors import UsageError
 from ringwood.memory.base import Opened
-from ringwood.upkeep import reindex as upkeep
-from ringwood.upkeep.dream import Progress
+from ringwood.upkeep.dreaming.dream import Progress
+from ringwood.upkeep.dreaming.merge import DREAM
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.merge import DREAM
-from ringwood.upkeep.reindex import Plan, Reindex, Reindexed, Standing
+from ringwood.upkeep.switching import reindex as upkeep
+from ringwood.upkeep.switching.reindex import Plan, Reindex, Reindexed, Standing
 from ringwood.write.remembered import remembered, wanted
 
 _log = logging.getLogger(__name__)

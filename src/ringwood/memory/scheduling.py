@@ -8,7 +8,7 @@ from ringwood import home as homes
 from ringwood.errors import NoHomeError, RingwoodError, StorageError
 from ringwood.memory.keeping import Keeping
 from ringwood.memory.tending import Tending
-from ringwood.upkeep.rotate import ROTATION
+from ringwood.upkeep.aging.rotate import ROTATION
 from ringwood.upkeep.schedule import Job, Schedule, StoppedError, Stopping
 from ringwood.write.exchanges import TakenIn, forget_attempts
 from ringwood.write.retry import RETRY_S, Piece

@@ -11,10 +11,10 @@ from time import sleep
 from ringwood.errors import StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.compact import Compacted, compact
+from ringwood.upkeep.aging.compact import Compacted, compact
+from ringwood.upkeep.aging.moved_links import link_moved
+from ringwood.upkeep.aging.rotate import ROTATION, Rotated, Work, rotate
 from ringwood.upkeep.lease import holding
-from ringwood.upkeep.moved_links import link_moved
-from ringwood.upkeep.rotate import ROTATION, Rotated, Work, rotate
 from ringwood.upkeep.slack import giving_back
 
 _FINISHING_S = (0.1, 0.3, 1.0)

@@ -13,8 +13,8 @@ from ringwood.serve.cli.app import Session, options
 
 if TYPE_CHECKING:
     from ringwood.types import Tier
-    from ringwood.upkeep.findings import Verified
-    from ringwood.upkeep.salvage import Salvaged
+    from ringwood.upkeep.checking.findings import Verified
+    from ringwood.upkeep.checking.salvage import Salvaged
 
 SHOWN = 50
 """Findings that a person is shown; `--json` gives all that are listed."""

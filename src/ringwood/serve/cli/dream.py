@@ -15,8 +15,8 @@ from ringwood.serve.cli.app import Session, options, waiting
 
 if TYPE_CHECKING:
     from ringwood.memory import Memory
-    from ringwood.upkeep.dream import Dreamed
-    from ringwood.upkeep.undo import Undone
+    from ringwood.upkeep.dreaming.dream import Dreamed
+    from ringwood.upkeep.dreaming.undo import Undone
 
 NEWEST = 0
 """`--undo` without a number."""

@@ -12,7 +12,7 @@ from ringwood.serve.cli import output
 from ringwood.serve.cli.app import Session, options
 
 if TYPE_CHECKING:
-    from ringwood.upkeep.reindex import Reindexed, Standing
+    from ringwood.upkeep.switching.reindex import Reindexed, Standing
 
 
 @click.command("rotate")

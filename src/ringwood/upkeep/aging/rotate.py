@@ -19,7 +19,7 @@ from ringwood.engine.base import Engine, Reader, TierOptions
 from ringwood.engine.placement import MOVED_UP_AT, MOVING, Misplaced, Move, TierDates
 from ringwood.errors import BusyError, StorageError
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.clock import BACKWARD, Leaving, Marks, after_doubt, doubt
+from ringwood.upkeep.aging.clock import BACKWARD, Leaving, Marks, after_doubt, doubt
 from ringwood.write.nodes import terms_of
 
 BATCH_DOCUMENTS = 50

@@ -21,10 +21,10 @@ from ringwood.engine.coverage import Coverage, Kept
 from ringwood.errors import BusyError
 from ringwood.lease import Lease
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.across import measure_across
-from ringwood.upkeep.dream import Dreamed, DreamOptions, Progress, dream
-from ringwood.upkeep.dream import Plan as DreamPlan
-from ringwood.upkeep.filling import Filling
+from ringwood.upkeep.dreaming.dream import Dreamed, DreamOptions, Progress, dream
+from ringwood.upkeep.dreaming.dream import Plan as DreamPlan
+from ringwood.upkeep.switching.across import measure_across
+from ringwood.upkeep.switching.filling import Filling
 from ringwood.write.link import LinkOptions
 from ringwood.write.means import refresh_means
 from ringwood.write.remembered import remember, remembered, want, wanted

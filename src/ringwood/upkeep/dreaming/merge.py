@@ -17,7 +17,7 @@ from ringwood.engine.base import Engine, Reader
 from ringwood.engine.merging import Gone, Merge, OwnedEdge
 from ringwood.engine.placement import Move
 from ringwood.types import SIMILAR, TIERS, Document, Edge, Tier
-from ringwood.upkeep.duplicates import Twin, node_map
+from ringwood.upkeep.dreaming.duplicates import Twin, node_map
 from ringwood.write import hot, mirror, strays
 from ringwood.write.nodes import terms_of
 from ringwood.write.tombstones import text_hash

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, Reader, ScriptMean
 from ringwood.types import address_of
-from ringwood.upkeep.duplicates import Twin, find_twins, node_map
-from ringwood.upkeep.merge import finish, merge
-from ringwood.upkeep.relink import (
+from ringwood.upkeep.dreaming.duplicates import Twin, find_twins, node_map
+from ringwood.upkeep.dreaming.merge import finish, merge
+from ringwood.upkeep.dreaming.relink import (
     Outline,
     Relinking,
     Space,

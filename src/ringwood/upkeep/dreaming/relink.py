@@ -21,8 +21,8 @@ from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.merging import Links
 from ringwood.types import SIMILAR, TIERS, Document, Edge, Tier
-from ringwood.upkeep.merge import pass_on
-from ringwood.upkeep.pairs import IntVector, nearest_pairs
+from ringwood.upkeep.dreaming.merge import pass_on
+from ringwood.upkeep.dreaming.pairs import IntVector, nearest_pairs
 from ringwood.write.link import LinkOptions
 
 TOLERANCE = 1e-4

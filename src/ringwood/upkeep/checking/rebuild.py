@@ -21,8 +21,8 @@ from ringwood.engine.checking import Record
 from ringwood.engine.sqlite.salvage import Draft, Known, drafting
 from ringwood.parse.tree import ParseOptions
 from ringwood.types import Document, State, Tier, address_of
-from ringwood.upkeep.findings import Progress
-from ringwood.upkeep.shape import shape_fault
+from ringwood.upkeep.checking.findings import Progress
+from ringwood.upkeep.checking.shape import shape_fault
 from ringwood.write.again import is_said_by, nodes_again, parse_again
 from ringwood.write.draft import sha256_of
 from ringwood.write.mirror import mirror_path

@@ -18,7 +18,7 @@ import numpy as np
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import FloatVector, Reader
 from ringwood.types import Document, Node
-from ringwood.upkeep.sameness import Key, exact_key, near_key, title_key
+from ringwood.upkeep.dreaming.sameness import Key, exact_key, near_key, title_key
 
 PINNED = 0.9
 """Importance from which on a document stays, however young: no model may set as much."""

@@ -9,9 +9,9 @@ from ringwood.engine.base import Engine, NodeWrite
 from ringwood.engine.checking import Inspector, Mender, Record
 from ringwood.errors import RingwoodError, StorageError
 from ringwood.types import TIERS, Document, Tier
-from ringwood.upkeep.findings import Progress, Verified
-from ringwood.upkeep.modes import close_to_others
-from ringwood.upkeep.verify import Look, Verification, verify
+from ringwood.upkeep.checking.findings import Progress, Verified
+from ringwood.upkeep.checking.modes import close_to_others
+from ringwood.upkeep.checking.verify import Look, Verification, verify
 from ringwood.write import mirror
 from ringwood.write.again import nodes_again, parse_again
 from ringwood.write.nodes import terms_of

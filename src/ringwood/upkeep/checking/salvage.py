@@ -24,9 +24,9 @@ from ringwood.engine.sqlite.salvage import (
 from ringwood.errors import UsageError
 from ringwood.home import MIRROR_FOLDER
 from ringwood.types import TIERS, Tier
-from ringwood.upkeep.findings import Progress
-from ringwood.upkeep.rebuild import Rebuilt, Rescue, largest, rebuild
-from ringwood.upkeep.verify import Look, Verification
+from ringwood.upkeep.checking.findings import Progress
+from ringwood.upkeep.checking.rebuild import Rebuilt, Rescue, largest, rebuild
+from ringwood.upkeep.checking.verify import Look, Verification
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from ringwood.engine.base import Engine, Reader
 from ringwood.engine.merging import Gone, OwnedEdge, Run, Step
 from ringwood.errors import UsageError
 from ringwood.types import TIERS, Edge, Tier, address_of
-from ringwood.upkeep.merge import finish, send_back
-from ringwood.upkeep.relink import in_batches, mark_key
+from ringwood.upkeep.dreaming.merge import finish, send_back
+from ringwood.upkeep.dreaming.relink import in_batches, mark_key
 from ringwood.write import hot
 from ringwood.write.nodes import terms_of
 from ringwood.write.tombstones import source_hash, text_hash

@@ -3,7 +3,7 @@
     each tier: its file -> every document: digest, nodes, vectors, mirror -> words -> what is left
     then: edges, copies and counters across the tiers -> spool, log, modes
 
-One document is judged in one snapshot. Nothing is written here; `upkeep/mend.py` does that.
+One document is judged in one snapshot. Nothing is written here; `checking/mend.py` does that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ringwood.errors import BusyError, DamagedError, StorageError
 from ringwood.parse.tree import ParseOptions
 from ringwood.recall.usage import unpack
 from ringwood.types import TIERS, Document, Tier, address_of
-from ringwood.upkeep.findings import MEND, Findings, Progress, Verified
-from ringwood.upkeep.modes import open_to_others
-from ringwood.upkeep.shape import shape_fault
+from ringwood.upkeep.checking.findings import MEND, Findings, Progress, Verified
+from ringwood.upkeep.checking.modes import open_to_others
+from ringwood.upkeep.checking.shape import shape_fault
 from ringwood.write.again import is_said_by, parse_again
 from ringwood.write.mirrored import mirror_files, read_mirrored
 from ringwood.write.nodes import terms_of

@@ -1,0 +1,1 @@
+"""Documents grow old: moved to the tier of their age, and the files made small again."""

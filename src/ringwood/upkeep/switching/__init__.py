@@ -1,0 +1,1 @@
+"""Going over to another embedder while recall goes on."""
