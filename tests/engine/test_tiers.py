@@ -172,6 +172,40 @@ def test_an_edit_hides_the_older_copy_whole(engine: Engine, home: Path) -> None:
         assert set(reader.cosines(query, [nodes[1].id, nodes[2].id])) == {nodes[1].id}
 
 
+@pytest.mark.parametrize("tier", ["warm", "cold"])
+def test_an_edit_hides_the_links_of_the_older_copy(engine: Engine, home: Path, tier: Tier) -> None:
+    (card, nodes), (_, others), *_ = fill(engine)
+    with engine.reading() as reader:
+        assert reader.edges([others[1].id])  # the control
+    move_by_hand(home, card.id, tier, keep=True)
+    with engine.writing() as writer:
+        now = document(card.id, "something else", source=card.source)
+        writer.put_document(now, "something else", nodes_of(now, "something else", nodes[0].id))
+
+    with engine.reading() as reader:
+        assert reader.edges([others[1].id]) == ()
+
+
+@pytest.mark.parametrize("tier", ["warm", "cold"])
+def test_a_document_in_two_files_is_counted_once(engine: Engine, home: Path, tier: Tier) -> None:
+    stored = fill(engine)
+    with engine.reading() as reader:
+        before = [reader.totals(identity).tiers for identity in (None, EMBEDDER, "another/4")]
+    move_by_hand(home, stored[0][0].id, tier, keep=True)
+
+    for identity, was in zip((None, EMBEDDER, "another/4"), before, strict=True):
+        with engine.reading() as reader:
+            now = reader.totals(identity).tiers
+        for each in ("documents", "nodes", "vectors", "edges"):
+            assert [getattr(now[t], each) for t in FILES] == [getattr(was[t], each) for t in FILES]
+
+    (card, _) = stored[1]
+    move_by_hand(home, card.id, tier)
+    with engine.reading() as reader:
+        held = reader.totals().tiers
+    assert (held["hot"].documents, held[tier].documents) == (3, 1)  # a document that is no copy
+
+
 def test_a_colder_tier_can_be_written(engine: Engine) -> None:
     card, nodes = store(engine, "alpha")
     with engine.writing() as writer:

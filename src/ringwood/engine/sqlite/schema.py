@@ -350,7 +350,14 @@ WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = n.document)
 AND NOT EXISTS (SELECT 1 FROM warm.documents w WHERE w.id = n.document);
 
 CREATE TEMP VIEW all_edges AS
-SELECT * FROM main.edges UNION ALL SELECT * FROM warm.edges UNION ALL SELECT * FROM cold.edges;
+SELECT * FROM main.edges
+UNION ALL
+SELECT e.* FROM warm.edges e
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = e.document)
+UNION ALL
+SELECT e.* FROM cold.edges e
+WHERE NOT EXISTS (SELECT 1 FROM main.documents h WHERE h.id = e.document)
+AND NOT EXISTS (SELECT 1 FROM warm.documents w WHERE w.id = e.document);
 
 CREATE TEMP VIEW all_aliases AS
 SELECT * FROM main.aliases

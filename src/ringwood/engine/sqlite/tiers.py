@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -17,8 +17,6 @@ from ringwood.engine.base import (
     Former,
     NodeVector,
     ScriptMean,
-    TierTotals,
-    Totals,
     VectorQuery,
     VectorRanking,
     Version,
@@ -40,9 +38,10 @@ from ringwood.engine.sqlite.rows import (
     row_limit,
     stamp_of,
 )
+from ringwood.engine.sqlite.totals import Counting, Sizes
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy
 from ringwood.engine.sqlite.versions import unpack
-from ringwood.types import SIMILAR, TIERS, Document, Edge, Node, Tier
+from ringwood.types import SIMILAR, Document, Edge, Node, Tier
 
 _CARD = """
 SELECT id, space_name, source, path, title, sha256, actor, importance, created_at, stored_at,
@@ -122,33 +121,8 @@ _RECENT_LOGS = """
 SELECT payload FROM main.recalls
 WHERE number > (SELECT max(number) FROM main.recalls) - ? ORDER BY number DESC"""
 
-_COUNTS: Mapping[Tier, str] = {
-    "hot": """SELECT (SELECT count(*) FROM main.documents), (SELECT count(*) FROM main.nodes),
-        (SELECT count(*) FROM main.vectors), (SELECT count(*) FROM main.edges)""",
-    "warm": """SELECT (SELECT count(*) FROM warm.documents), (SELECT count(*) FROM warm.nodes),
-        (SELECT count(*) FROM warm.vectors), (SELECT count(*) FROM warm.edges)""",
-    "cold": """SELECT (SELECT count(*) FROM cold.documents), (SELECT count(*) FROM cold.nodes),
-        (SELECT count(*) FROM cold.vectors), (SELECT count(*) FROM cold.edges)""",
-}
-_COUNTS_OF: Mapping[Tier, str] = {
-    "hot": """SELECT count(*) FROM main.vectors WHERE embedder =
-        (SELECT number FROM main.embedders WHERE identity = ?)""",
-    "warm": """SELECT count(*) FROM warm.vectors WHERE embedder =
-        (SELECT number FROM warm.embedders WHERE identity = ?)""",
-    "cold": """SELECT count(*) FROM cold.vectors WHERE embedder =
-        (SELECT number FROM cold.embedders WHERE identity = ?)""",
-}
-_STATES = "SELECT state, count(*) FROM all_documents GROUP BY state"
-_ERRORS = """
-SELECT error FROM all_documents WHERE state <> 'ready' AND error IS NOT NULL
-ORDER BY stored_at DESC, id DESC LIMIT 5"""
-_PER_SPACE = "SELECT space_name, count(*) FROM all_documents GROUP BY space_name"
 
-Sizes = Callable[[Tier], tuple[int, int]]
-"""Bytes of a tier's files, and of its write-ahead log among them."""
-
-
-class TiersReader(Covering, Attempting, Merging):
+class TiersReader(Counting, Covering, Attempting, Merging):
     """A `Reader` inside an open read transaction. Used by one thread at a time."""
 
     def __init__(
@@ -486,24 +460,3 @@ class TiersReader(Covering, Attempting, Merging):
     def recent_logs(self, limit: int) -> tuple[bytes, ...]:
         """Read what was logged for the newest recalls, newest first."""
         return tuple(bytes(row[0]) for row in self._rows(_RECENT_LOGS, (row_limit(limit),)))
-
-    def documents_per_space(self) -> dict[str, int]:
-        """Count the documents of every space that holds some. Reads no text and no node."""
-        return dict(self._rows(_PER_SPACE))
-
-    def totals(self, embedder: str | None = None) -> Totals:
-        """Count everything, per tier. Reads every table: for people, not for a hot path."""
-        there = [tier for tier in TIERS if tier not in self.missing_tiers]
-        return Totals(
-            tiers={tier: self._totals_of(tier, embedder) for tier in there},
-            states=dict(self._rows(_STATES)),
-            errors=tuple(row[0] for row in self._rows(_ERRORS)),
-            spaces=self.documents_per_space(),
-        )
-
-    def _totals_of(self, tier: Tier, embedder: str | None) -> TierTotals:
-        documents, nodes, held, edges = self._rows(_COUNTS[tier])[0]
-        if embedder is not None:
-            held = self._integer(_COUNTS_OF[tier], (embedder,)) or 0
-        size, log = self._sizes(tier)
-        return TierTotals(documents, nodes, held, edges, bytes=size, wal_bytes=log)
