@@ -87,6 +87,8 @@ def _tell(session: Session, done: Dreamed, seconds: float) -> None:
         f"{done.edges_before} similar edges before, {done.edges_after} after:"
         f" {done.added} {would}added or measured anew, {done.removed} {would}removed"
     )
+    if done.compared:
+        session.say(", ".join(f"{part} {took:.1f} s" for part, took in done.timings_s.items()))
     if done.merged:
         output.answer(f"{output.counted(done.merged, 'document')} {would}merged:")
     for each in done.merges:

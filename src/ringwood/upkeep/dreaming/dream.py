@@ -9,7 +9,7 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -32,6 +32,7 @@ from ringwood.upkeep.dreaming.relink import (
     with_merged,
     write,
 )
+from ringwood.upkeep.dreaming.underway import Underway
 from ringwood.write.link import LinkOptions
 from ringwood.write.means import meaning_of, means_among, same_means
 
@@ -97,6 +98,8 @@ class Dreamed:
     """What kept it from doing all, in sentences."""
     dry_run: bool = False
     """Whether nothing was written."""
+    timings_s: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Seconds of its parts: find (twins), merge, read, compare, write."""
 
     @classmethod
     def elsewhere(cls) -> Dreamed:
@@ -145,32 +148,6 @@ Progress = Callable[[str, int, int], None]
 """Told the space, and how many of how many nodes are compared. May raise to stop."""
 
 
-class _Journal:
-    """The run's entry in the journal; made when there is something to write into it."""
-
-    def __init__(self, engine: Engine, plan: Plan) -> None:
-        self._engine = engine
-        self._plan = plan
-        self._run: int | None = None
-
-    @property
-    def run(self) -> int:
-        if self._run is None:
-            with self._engine.writing() as writer:
-                self._run = writer.begin_dream(self._plan.now)
-        return self._run
-
-    def end(self) -> int | None:
-        """Close the entry; return its number, or None where nothing was changed."""
-        if self._run is None:
-            return None
-        keep = max(1, self._plan.options.keep_runs)
-        with self._engine.writing() as writer:
-            writer.finish_dream(self._run, datetime.now(UTC), keep=keep)
-        with self._engine.reading() as reader:
-            return self._run if any(run.id == self._run for run in reader.runs()) else None
-
-
 def dream(
     engine: Engine, plan: Plan, on_nodes: Progress = lambda space, done, total: None
 ) -> Dreamed:
@@ -190,14 +167,19 @@ def dream(
         totals = reader.totals()
     waiting = sum(count for state, count in totals.states.items() if state != "ready")
     report = Dreamed(waiting=waiting, dry_run=plan.dry_run)
-    journal = _Journal(engine, plan)
+    run = Underway(engine, plan.now)
     for space in sorted(totals.spaces):
 
         def on_done(done: int, total: int, space: str = space) -> None:
             on_nodes(space, done, total)
 
-        report += _go_through(engine, plan, journal, space, on_done)
-    return replace(report, run=journal.end(), notes=tuple(_notes(plan, report)))
+        report += _go_through(engine, plan, run, space, on_done)
+    return replace(
+        report,
+        run=run.end(keep=max(1, plan.options.keep_runs)),
+        notes=tuple(_notes(plan, report)),
+        timings_s={part: round(seconds, 3) for part, seconds in run.seconds.items()},
+    )
 
 
 def _notes(plan: Plan, report: Dreamed) -> Iterator[str]:
@@ -215,12 +197,12 @@ def _notes(plan: Plan, report: Dreamed) -> Iterator[str]:
 def _go_through(
     engine: Engine,
     plan: Plan,
-    journal: _Journal,
+    run: Underway,
     name: str,
     on_nodes: Callable[[int, int], None],
 ) -> Dreamed:
     """Merge and compare in one space; report on it alone."""
-    with engine.reading() as reader:
+    with run.timing("find"), engine.reading() as reader:
         meaning = None if plan.meaning is None else meaning_of(reader, plan.meaning, name)
         outline = read_outline(reader, name, meaning, plan.link, merging=plan.merging)
         too_large = len(outline.nodes) > plan.options.ask_above and not plan.everything
@@ -236,7 +218,8 @@ def _go_through(
         if plan.merging:
             twins = find_twins(reader, outline.cards.values(), plan.meaning, reader.apart(name))
     if not plan.dry_run:
-        twins = _merge_all(engine, plan, journal, twins)
+        with run.timing("merge"):
+            twins = _merge_all(engine, plan, run, twins)
     report = Dreamed(
         edges_before=edges,
         compared=(name,),
@@ -246,7 +229,7 @@ def _go_through(
     if plan.meaning is None:
         _mark(engine, plan, outline, twins)
         return report
-    return report + _relink(engine, plan, journal, plan.meaning, outline, twins, on_nodes)
+    return report + _relink(engine, plan, run, plan.meaning, outline, twins, on_nodes)
 
 
 def _told(space: str, twin: Twin) -> MergeReport:
@@ -261,12 +244,12 @@ def _told(space: str, twin: Twin) -> MergeReport:
 
 
 def _merge_all(
-    engine: Engine, plan: Plan, journal: _Journal, twins: Sequence[Twin]
+    engine: Engine, plan: Plan, run: Underway, twins: Sequence[Twin]
 ) -> tuple[Twin, ...]:
     """Merge twins one by one; return those that were."""
     merged: list[Twin] = []
     for number, twin in enumerate(twins, start=1):
-        if merge(engine, journal.run, twin, plan.now):
+        if merge(engine, run.number, twin, plan.now):
             merged.append(twin)
         if number % _FINISHED == 0:
             finish(engine, plan.mirror_root)
@@ -290,7 +273,7 @@ def _mark(engine: Engine, plan: Plan, outline: Outline, twins: Sequence[Twin]) -
 def _relink(  # noqa: PLR0913 - all of it decides
     engine: Engine,
     plan: Plan,
-    journal: _Journal,
+    run: Underway,
     meaning: Meaning,
     before: Outline,
     twins: Sequence[Twin],
@@ -299,7 +282,7 @@ def _relink(  # noqa: PLR0913 - all of it decides
     """Compare the nodes of one space and write what changes; report on it alone."""
     name = before.name
     gone = frozenset(twin.document.id for twin in twins)
-    with engine.reading() as reader:
+    with run.timing("read"), engine.reading() as reader:
         space = read_space(reader, read_outline(reader, name, meaning, plan.link), meaning)
         if plan.dry_run:
             space = with_merged(space, [_leading(reader, twin) for twin in twins])
@@ -313,13 +296,15 @@ def _relink(  # noqa: PLR0913 - all of it decides
         outline = read_outline(reader, name, own, plan.link, without, merging=plan.merging)
     space = replace(space, outline=outline)
     nodes = len(space.nodes)
-    change = compare(space, own, plan.link, lambda done: on_nodes(done, nodes))
+    with run.timing("compare"):
+        change = compare(space, own, plan.link, lambda done: on_nodes(done, nodes))
     after = change.count
     if not plan.dry_run:
-        _note(engine, journal, space, meaning, change, None if same_means(kept, means) else means)
-        write(engine, space, meaning.identity, change)
-        with engine.reading() as reader:
-            after = count_edges(reader, outline)
+        with run.timing("write"):
+            _note(engine, run, space, meaning, change, None if same_means(kept, means) else means)
+            write(engine, space, meaning.identity, change)
+            with engine.reading() as reader:
+                after = count_edges(reader, outline)
     return Dreamed(nodes=nodes, edges_after=after, added=len(change.new), removed=len(change.old))
 
 
@@ -331,7 +316,7 @@ def _leading(reader: Reader, twin: Twin) -> tuple[dict[int, int], set[int]]:
 
 def _note(
     engine: Engine,
-    journal: _Journal,
+    run: Underway,
     space: Space,
     meaning: Meaning,
     change: Relinking,
@@ -340,9 +325,10 @@ def _note(
     """Note what is about to change, and put new means in the same transaction."""
     if not (change.new or change.old) and means is None:
         return
-    run, name = journal.run, space.outline.name
+    name = space.outline.name
+    number = run.number
     with engine.writing() as writer, engine.reading() as reader:
-        writer.note_links(run, name, links_of(reader, space, meaning.identity, change))
+        writer.note_links(number, name, links_of(reader, space, meaning.identity, change))
         if means is not None:
             writer.drop_means(space=name, embedder=meaning.identity)
             writer.put_means(meaning.identity, name, means)
