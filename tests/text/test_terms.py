@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import random
+import sys
 import threading
 import unicodedata
 
@@ -181,3 +184,20 @@ def test_an_absent_bigram_says_half_of_what_an_absent_word_does() -> None:
     assert absent_weight("的会") == 0.5
     assert absent_weight("リン") == 0.5
     assert absent_weight("会") == absent_weight("gateway") == absent_weight("ab") == 1.0
+
+
+HAN = "今天我们讨论了数据库的备份与恢复策略还有端口配置"
+
+
+@pytest.mark.parametrize("letters", [HAN, "abcdefgh", "абвгдежз"])
+def test_what_was_prepared_is_not_kept_for_ever(letters: str) -> None:
+    chance, words = random.Random(1), 10_000  # more than are kept
+
+    def blocks_after_more() -> int:
+        for _ in range(words):
+            index_terms("".join(chance.choices(letters, k=14)))
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    before = blocks_after_more()
+    assert blocks_after_more() - before < words
