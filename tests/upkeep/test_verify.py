@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 import apsw
 import pytest
@@ -13,7 +17,7 @@ import pytest
 from ringwood.errors import DamagedError, NoHomeError
 from ringwood.memory import Memory
 from ringwood.serve.cli.app import run
-from ringwood.upkeep.checking.findings import MEND, Verified
+from ringwood.upkeep.checking.findings import MEND, FindingKind, Verified
 
 NOTE = """# Pump {0}
 
@@ -45,9 +49,11 @@ def change(home: Path, *statements: str, file: str = "memory.db") -> None:
             connection.execute(statement).fetchall()
 
 
-def verified(home: Path, *, mend: bool = False, quick: bool = False) -> Verified:
+def verified(
+    home: Path, *, mend: bool = False, dry_run: bool = False, quick: bool = False
+) -> Verified:
     with Memory.open(home, embedder="hashing") as memory:
-        done = memory.verify(mend=mend, quick=quick)
+        done = memory.verify(mend=mend, dry_run=dry_run, quick=quick)
         memory.wait()
     return done
 
@@ -83,12 +89,61 @@ def test_what_is_made_from_a_text_is_found_broken_and_mended(home: Path, name: s
     found = verified(home)
     assert kind in found.counts
     assert {each.mend for each in found.findings if each.what == kind} == {MEND}
+    foretold = verified(home, mend=True, dry_run=True)
+    assert foretold == replace(found, mended=foretold.mended, dry_run=True)
 
     mended = verified(home, mend=True)
-    assert mended.mended >= 1
+    assert mended.mended == foretold.mended >= 1
     assert verified(home).findings == ()
     with Memory.open(home, embedder="hashing") as memory:
         assert memory.recall("gasket g1", counted=False).hits
+
+
+def test_a_dry_run_promises_nothing_of_what_only_salvage_mends(home: Path) -> None:
+    change(home, "UPDATE documents SET text = replace(text, 'leaks', 'leans') WHERE id = 3")
+
+    foretold = verified(home, mend=True, dry_run=True, quick=True)
+
+    assert (foretold.mended, foretold.counts) == (0, {"text": 1})
+
+
+def test_the_copy_that_an_edit_leaves_for_a_minute_is_no_fault_and_not_counted(home: Path) -> None:
+    with Memory.open(home, embedder="hashing") as memory:
+        before = datetime.now(UTC) - timedelta(days=60)
+        memory.store(NOTE.format(7), source="old", at=before)
+        memory.wait()
+        assert memory.rotate().moved["warm"] == 1
+        memory.store(NOTE.format(8), source="old", at=before)
+        memory.wait()
+
+        found, held = memory.verify(), memory.stats().totals.tiers
+
+    assert [(each.what, each.tier, each.level) for each in found.findings] == [
+        ("copies", "warm", "untidy")
+    ]
+    assert (held["hot"].documents, held["warm"].documents) == (7, 0)
+    assert (found.documents, found.nodes, found.vectors, found.files) == (
+        7,
+        sum(each.nodes for each in held.values()),
+        sum(each.vectors for each in held.values()),
+        7,
+    )
+
+
+def test_every_kind_of_finding_is_documented_with_what_mends_it() -> None:
+    operations = Path(__file__).parents[2] / "docs" / "operations.md"
+    section = operations.read_text("utf-8").partition("\n## Verify\n")[2].partition("\n## ")[0]
+    table = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in section.splitlines()
+        if line.startswith("| `")
+    ]
+
+    assert [row[0].strip("`") for row in table] == list(get_args(FindingKind))
+    for _, level, wrong, mend in table:
+        assert set(level.split(", ")) <= {"damage", "fault", "untidy"}
+        assert wrong
+        assert re.search(r"`ringwood [a-z]|nothing: |yourself", mend), mend
 
 
 def test_a_text_that_is_not_what_was_stored_is_never_mended_nor_deleted(home: Path) -> None:
@@ -217,6 +272,24 @@ def test_the_command_tells_what_it_found_and_ends_with_one(
     assert told["findings"][0]["mend"] == "ringwood salvage hot"
     assert run(["verify", "--home", str(home), "--quiet"]) == 1
     assert "salvage hot" in capsys.readouterr().out
+
+
+def test_the_command_says_what_it_would_mend_and_mends_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(home, "UPDATE spaces SET nodes = nodes + 3")
+    told = []
+    for _ in range(2):
+        assert run(["verify", "--mend", "--dry-run", "--home", str(home), "--json"]) == 1
+        told.append(json.loads(capsys.readouterr().out))
+
+    assert [(each["mended"], each["dry_run"], each["counts"]) for each in told] == [
+        (1, True, {"counts": 1})
+    ] * 2
+    assert run(["verify", "--mend", "--dry-run", "--home", str(home), "--quiet"]) == 1
+    assert "1 finding would be mended" in capsys.readouterr().out
+    assert run(["verify", "--mend", "--home", str(home), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["dry_run"] is False
 
 
 def test_what_is_forgotten_while_it_is_looked_at_is_no_finding(home: Path) -> None:

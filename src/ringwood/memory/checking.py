@@ -14,9 +14,10 @@ from ringwood.errors import DamagedError, NoHomeError, StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.checking.findings import Progress, Verified
+from ringwood.upkeep.checking.look import Look
 from ringwood.upkeep.checking.mend import verify_and_mend
 from ringwood.upkeep.checking.salvage import Salvaged, SalvageTask, salvage
-from ringwood.upkeep.checking.verify import Look, verify
+from ringwood.upkeep.checking.verify import verify
 from ringwood.upkeep.slack import giving_back
 
 
@@ -29,6 +30,7 @@ class Checking(Opened):
         *,
         quick: bool = False,
         mend: bool = False,
+        dry_run: bool = False,
         on_progress: Progress = lambda what, done, total: None,
     ) -> Verified:
         """Look at everything the home holds, and say what is wrong and which command mends it.
@@ -38,6 +40,7 @@ class Checking(Opened):
         Args:
             quick: digests, trees and SQLite's quick check alone.
             mend: make again what can be made again from the texts, and look again. Deletes no text.
+            dry_run: write nothing; where it is to be mended, only say how much would be.
             on_progress: told what is looked at, how many, and of how many. May raise to stop.
 
         Raises:
@@ -50,7 +53,7 @@ class Checking(Opened):
         try:
             engine = self._opened.engine()
         except DamagedError:
-            if mend:
+            if mend and not dry_run:
                 raise
             engine = None
         except NoHomeError:
@@ -58,12 +61,13 @@ class Checking(Opened):
                 raise
             engine = None
         look = self._look(engine, quick=quick)
-        if engine is None or not mend:
-            return verify(look, on_progress)
+        if engine is None or not mend or dry_run:
+            return verify(look, on_progress, dry_run=mend and dry_run)
         done = verify_and_mend(look, engine, on_progress)
         self._opened.wake()  # what lacks vectors is pending now
         return done
 
+    @giving_back()
     def salvage(
         self,
         tier: Tier | None = None,

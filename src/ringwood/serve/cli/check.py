@@ -23,15 +23,16 @@ SHOWN = 50
 @click.command("verify")
 @click.option("--quick", is_flag=True, help="Texts, trees and pages alone.")
 @click.option("--mend", is_flag=True, help="Make again what can be made from the texts.")
+@click.option("--dry-run", is_flag=True, help="With --mend: say what would be made again.")
 @options
 @click.pass_obj
-def verify_command(session: Session, /, quick: bool, mend: bool) -> int:
+def verify_command(session: Session, /, quick: bool, mend: bool, dry_run: bool) -> int:
     """Look at everything, and say what is wrong and which command mends it."""
     begun = monotonic()
     with session.memory() as memory:
         with output.progress(shown=not session.quiet and not session.json) as advance:
-            done = memory.verify(quick=quick, mend=mend, on_progress=advance)
-        memory.wait_s = session.wait_s if mend else 0.0
+            done = memory.verify(quick=quick, mend=mend, dry_run=dry_run, on_progress=advance)
+        memory.wait_s = session.wait_s if mend and not dry_run else 0.0
     seconds = round(monotonic() - begun, 3)
     if session.json:
         output.json_object(asdict(done) | {"clean": done.is_clean, "seconds": seconds})
@@ -88,7 +89,8 @@ def _tell_verified(session: Session, done: Verified, seconds: float) -> None:
     if found > SHOWN:
         session.say(f"and {found - min(SHOWN, len(done.findings))} more; --json lists them")
     if done.mended:
-        output.answer(f"{output.counted(done.mended, 'finding')} mended")
+        how = "would be mended" if done.dry_run else "mended"
+        output.answer(f"{output.counted(done.mended, 'finding')} {how}")
     output.answer(
         f"{output.counted(done.documents, 'document')}, {output.counted(done.nodes, 'node')},"
         f" {output.counted(done.vectors, 'vector')}, {output.counted(done.files, 'mirror file')}:"

@@ -7,11 +7,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ringwood.types import Tier
+from ringwood.types import TIERS, Tier
 
 Level = Literal["damage", "fault", "untidy"]
 """`damage`: something that a person stored is not what it was. `fault`: what is made from it is
 wrong, and can be made again. `untidy`: a left-over that nobody sees; it is no reason to worry."""
+
+FindingKind = Literal[
+    "file",
+    "card",
+    "text",
+    "versions",
+    "nodes",
+    "words",
+    "vectors",
+    "lacking",
+    "edges",
+    "aliases",
+    "counts",
+    "counters",
+    "copies",
+    "forgotten",
+    "mirror",
+    "stray",
+    "spool",
+    "log",
+    "mode",
+]
+"""What is wrong. docs/operations.md says of each what it is and which command mends it."""
 
 MEND = "ringwood verify --mend"
 """The command that makes again what can be made again from the texts."""
@@ -27,8 +50,8 @@ Progress = Callable[[str, int, int | None], None]
 class Finding:
     """One thing that is wrong."""
 
-    what: str
-    """The kind: `text`, `words`, `vectors`, `mirror`, …; docs/operations.md lists them."""
+    what: FindingKind
+    """The kind."""
     where: str
     """An address, or what else names the place."""
     tier: Tier | None
@@ -60,7 +83,9 @@ class Verified:
     counts: dict[str, int]
     """How often each kind was found."""
     mended: int = 0
-    """Findings that were mended before this was looked at."""
+    """Findings that were mended before this was looked at; in a dry run, that would be."""
+    dry_run: bool = False
+    """Whether nothing was mended, though that was asked about."""
     notes: tuple[str, ...] = ()
     """What could not be looked at, in sentences."""
 
@@ -71,21 +96,47 @@ class Verified:
 
 
 class Findings:
-    """Collects findings, and bounds how many are kept."""
+    """Collects findings, bounds how many are kept, and knows what is to be made again."""
 
     def __init__(self) -> None:
         """Have none."""
         self._kept: list[Finding] = []
         self.counts: Counter[str] = Counter()
         """How often each kind was found."""
+        self.mendable = 0
+        """How many of them `MEND` mends."""
+        self.documents: dict[Tier, dict[int, set[FindingKind]]] = {tier: {} for tier in TIERS}
+        """Documents of which something is to be made again, per tier, each with what is wrong."""
+        self.indexes: set[Tier] = set()
+        """Tiers whose word index is wrong as a whole."""
         self.notes: list[str] = []
         """What could not be looked at, in sentences."""
 
+    def fault(
+        self,
+        what: FindingKind,
+        where: str,
+        tier: Tier,
+        says: str,
+        *,
+        document: int | None = None,
+    ) -> None:
+        """Add something that `MEND` makes again: of one document, or of a tier."""
+        if document is not None:
+            self.documents[tier].setdefault(document, set()).add(what)
+        self.add(what, where, tier, "fault", says, MEND)
+
+    def index_fault(self, where: str, tier: Tier, says: str) -> None:
+        """Add that the word index of a tier is wrong as a whole."""
+        self.indexes.add(tier)
+        self.fault("words", where, tier, says)
+
     def add(
-        self, what: str, where: str, tier: Tier | None, level: Level, says: str, mend: str
+        self, what: FindingKind, where: str, tier: Tier | None, level: Level, says: str, mend: str
     ) -> None:
         """Add one; what is worse takes the place of what is untidy when there are too many."""
         self.counts[what] += 1
+        self.mendable += MEND in mend
         finding = Finding(what, where, tier, level, says, mend)
         if len(self._kept) < MAX_LISTED:
             self._kept.append(finding)

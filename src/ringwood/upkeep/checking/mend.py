@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ringwood.engine.base import Engine, NodeWrite
 from ringwood.engine.checking import Inspector, Mender, Record
-from ringwood.errors import RingwoodError, StorageError
+from ringwood.errors import BusyError, FullError, StorageError
 from ringwood.types import TIERS, Document, Tier
-from ringwood.upkeep.checking.findings import Progress, Verified
+from ringwood.upkeep.checking.findings import FindingKind, Progress, Verified
+from ringwood.upkeep.checking.look import Look
 from ringwood.upkeep.checking.modes import close_to_others
-from ringwood.upkeep.checking.verify import Look, Verification, verify
-from ringwood.write import mirror
+from ringwood.upkeep.checking.verify import Verification, verify
+from ringwood.write import mirroring
 from ringwood.write.again import nodes_again, parse_again
 from ringwood.write.nodes import terms_of
 
@@ -46,17 +48,7 @@ def verify_and_mend(
     mending.run()
     after = verify(look, on_progress)
     mended = sum(before.counts.values()) - sum(after.counts.values())
-    return Verified(
-        documents=after.documents,
-        versions=after.versions,
-        nodes=after.nodes,
-        vectors=after.vectors,
-        files=after.files,
-        findings=after.findings,
-        counts=after.counts,
-        mended=max(0, mended),
-        notes=(*after.notes, *mending.notes),
-    )
+    return replace(after, mended=max(0, mended), notes=(*after.notes, *mending.notes))
 
 
 class _Mending:
@@ -77,20 +69,20 @@ class _Mending:
             if self._look.inspection.standing(tier) == "present":
                 try:
                     self._tier(tier)
+                except (BusyError, FullError):
+                    raise
                 except StorageError as error:
-                    if error.code in ("busy", "disk_full"):
-                        raise
                     self.notes.append(f"The {tier} tier was not mended: {error.message}")
         self._edges()
         close_to_others(self._look.home)
         if self._look.mirror_root is not None:
-            while mirror.refresh(self._engine, self._look.mirror_root, limit=100):
+            while mirroring.refresh(self._engine, self._look.mirror_root, limit=100):
                 pass
 
     def _tier(self, tier: Tier) -> None:
         inspection = self._look.inspection
         with inspection.inspecting(tier) as inspector:
-            waiting = self._seen.again[tier]
+            waiting = self._seen.findings.documents[tier]
             for done, (identity, wrong) in enumerate(waiting.items()):
                 self._on_progress(f"mending, {tier}", done, len(waiting))
                 record = inspector.record(identity)
@@ -99,10 +91,12 @@ class _Mending:
             with inspection.mending(tier) as mender:
                 mender.drop_orphans()
                 mender.recount()
-            if tier in self._seen.rebuild:
+            if tier in self._seen.findings.indexes:
                 self._words(tier, inspector)
 
-    def _document(self, tier: Tier, inspector: Inspector, record: Record, wrong: set[str]) -> None:
+    def _document(
+        self, tier: Tier, inspector: Inspector, record: Record, wrong: set[FindingKind]
+    ) -> None:
         """Mend one document whose text is whole."""
         writes = self._nodes(inspector, record) if "nodes" in wrong else []
         try:
@@ -115,9 +109,9 @@ class _Mending:
                     mender.drop_vectors_of(each.node for each in record.vectors if not each.fits)
                 if "mirror" in wrong:
                     mender.unmirror(record.id)
-        except RingwoodError as error:
-            if error.code in ("busy", "disk_full"):
-                raise
+        except (BusyError, FullError):
+            raise
+        except StorageError as error:
             self.notes.append(f"Document {record.id} was not mended: {error.message}")
             return
         lacks = bool(wrong & {"nodes", "vectors", "lacking"}) and self._seen.identity is not None

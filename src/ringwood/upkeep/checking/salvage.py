@@ -25,8 +25,9 @@ from ringwood.errors import UsageError
 from ringwood.home import MIRROR_FOLDER
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.checking.findings import Progress
+from ringwood.upkeep.checking.look import Look
 from ringwood.upkeep.checking.rebuild import Rebuilt, Rescue, largest, rebuild
-from ringwood.upkeep.checking.verify import Look, Verification
+from ringwood.upkeep.checking.verify import Verification
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,73 +1,49 @@
 """Verify: look at everything a home holds, and say what is wrong and which command mends it.
 
-    each tier: its file -> every document: digest, nodes, vectors, mirror -> words -> what is left
-    then: edges, copies and counters across the tiers -> spool, log, modes
+    each tier: its file -> every document (`document.py`) -> words -> what is left over
+    then: edges, copies and counters across the tiers -> spool, modes, mirror
 
-One document is judged in one snapshot. Nothing is written here; `checking/mend.py` does that.
+One document is judged in one snapshot. Nothing is written here; `mend.py` does that.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from ringwood.capture import spool
-from ringwood.engine.base import Engine
-from ringwood.engine.checking import Inspection, Inspector, Record, Standing
+from ringwood.engine.checking import Inspector, Record, Standing
 from ringwood.errors import BusyError, DamagedError, StorageError
-from ringwood.parse.tree import ParseOptions
 from ringwood.recall.usage import unpack
-from ringwood.types import TIERS, Document, Tier, address_of
+from ringwood.types import TIERS, Tier
+from ringwood.upkeep.checking.document import DocumentCheck, place_of
 from ringwood.upkeep.checking.findings import MEND, Findings, Progress, Verified
+from ringwood.upkeep.checking.look import Look
 from ringwood.upkeep.checking.modes import open_to_others
-from ringwood.upkeep.checking.shape import shape_fault
-from ringwood.write.again import is_said_by, parse_again
 from ringwood.write.mirrored import mirror_files, read_mirrored
 from ringwood.write.nodes import terms_of
-from ringwood.write.page import PageError, same_document
+from ringwood.write.page import PageError
 from ringwood.write.remembered import remembered
-from ringwood.write.tombstones import source_hash, text_hash
 
 _REJUDGED = 2000
 """Documents whose words are looked at twice: more are wrong only where the index is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What to look at, and how closely."""
-
-    home: str
-    """The home's folder."""
-    inspection: Inspection
-    """Its files."""
-    engine: Engine | None
-    """Its memory; None where hot cannot be opened: then less is looked at."""
-    mirror_root: str | None
-    """Folder of the mirror; None where there is to be none."""
-    parse: ParseOptions = field(default_factory=ParseOptions)
-    """How texts are cut."""
-    embedded: Sequence[Tier] = TIERS
-    """Tiers whose nodes have vectors."""
-    quick: bool = False
-    """Digests, trees and SQLite's quick check alone: no words, no mirror, no index of the file."""
-
-
 def verify(
-    look: Look, on_progress: Progress = lambda what, done, total: None, *, mended: int = 0
+    look: Look, on_progress: Progress = lambda what, done, total: None, *, dry_run: bool = False
 ) -> Verified:
     """Look at everything a home holds.
 
     Args:
         look: what, and how closely.
         on_progress: told what is looked at. May raise to stop.
-        mended: what the report is to say was mended before.
+        dry_run: say how much mending would mend.
 
     Raises:
         SchemaError: when a newer Ringwood wrote a tier.
         BusyError, StorageError: when something cannot be read for the moment. That is no damage.
     """
-    return Verification(look, on_progress).run(mended)
+    return Verification(look, on_progress).run(dry_run=dry_run)
 
 
 class Verification:
@@ -79,16 +55,11 @@ class Verification:
         self._on_progress = on_progress
         self.findings = Findings()
         """What was found."""
-        self.again: dict[Tier, dict[int, set[str]]] = {tier: {} for tier in TIERS}
-        """Documents to be mended, per tier, each with what is wrong."""
-        self.rebuild: set[Tier] = set()
-        """Tiers whose word index is wrong as a whole."""
-        self._files: set[str] = set()
-        self._counts = dict.fromkeys(("documents", "versions", "nodes", "vectors", "files"), 0)
         self.identity = self._embedder()
         """Under which vectors recall goes by; None by words alone."""
+        self._check = DocumentCheck(look, self.findings, self.identity)
 
-    def run(self, mended: int = 0) -> Verified:
+    def run(self, *, dry_run: bool = False) -> Verified:
         """Look at everything once."""
         standing = {tier: self._standing(tier) for tier in TIERS}
         for tier, how in standing.items():
@@ -98,11 +69,17 @@ class Verification:
                 self._absent(tier, damaged=how == "damaged")
         self._across(whole=all(how == "present" for how in standing.values()))
         self._around()
+        looked_at = self._check.counts
         return Verified(
-            **self._counts,
+            documents=looked_at.documents,
+            versions=looked_at.versions,
+            nodes=looked_at.nodes,
+            vectors=looked_at.vectors,
+            files=len(looked_at.files),
             findings=self.findings.listed,
             counts=dict(self.findings.counts),
-            mended=mended,
+            mended=self.findings.mendable if dry_run else 0,
+            dry_run=dry_run,
             notes=tuple(self.findings.notes),
         )
 
@@ -115,7 +92,7 @@ class Verification:
         except StorageError as error:
             if tier == "hot":
                 raise
-            self.findings.add("file", f"the {tier} tier", tier, "fault", error.message, error.mend)
+            self.findings.add("file", _whole(tier), tier, "fault", error.message, error.mend)
             return "unreadable"
 
     def _embedder(self) -> str | None:
@@ -129,12 +106,11 @@ class Verification:
 
     def _absent(self, tier: Tier, *, damaged: bool) -> None:
         if damaged:
-            says, mend = "its file cannot be read", f"ringwood salvage {tier}"
-            self.findings.add("file", f"the {tier} tier", tier, "damage", says, mend)
+            self._broken(tier, "its file cannot be read")
         else:
             says = "its file is not there"
             mend = f"mount it or put it back; if it is gone for good: ringwood salvage {tier}"
-            self.findings.add("file", f"the {tier} tier", tier, "fault", says, mend)
+            self.findings.add("file", _whole(tier), tier, "fault", says, mend)
 
     def look_at(self, tier: Tier) -> None:
         """Look at one tier; where its file is broken, the look at it ends there."""
@@ -149,15 +125,14 @@ class Verification:
             self._broken(tier, error.message)
 
     def _broken(self, tier: Tier, says: str) -> None:
-        where = f"the {tier} tier"
-        self.findings.add("file", where, tier, "damage", says, f"ringwood salvage {tier}")
+        mend = f"ringwood salvage {tier}"
+        self.findings.add("file", _whole(tier), tier, "damage", says, mend)
 
     def _file(self, tier: Tier, inspector: Inspector) -> None:
         self._on_progress(f"pages, {tier}", 0, None)
         for told in inspector.complaints(quick=self._look.quick):
             if "fts5" in told.casefold():
-                self.rebuild.add(tier)
-                self.findings.add("words", f"the {tier} tier", tier, "fault", told, MEND)
+                self.findings.index_fault(_whole(tier), tier, told)
             else:
                 self._broken(tier, told)
 
@@ -173,106 +148,10 @@ class Verification:
                 self._broken(tier, f"document {identity}: {error.message}")
                 continue
             if record is not None:
-                is_whole = self._document(tier, record)
+                is_whole = self._check.judge(tier, record)
                 if not self._look.quick:
                     words.update(_expected(inspector, record, is_whole=is_whole))
         return words
-
-    def _document(self, tier: Tier, record: Record) -> bool:
-        """Look at one document; False when its text is not what it was."""
-        self._counts["documents"] += 1
-        self._counts["versions"] += record.versions
-        document, salvage = record.document, f"ringwood salvage {tier}"
-        where = f"document {record.id}"
-        if document is not None:
-            where = address_of(document.space, document.path)
-        if document is None:
-            self.findings.add("card", where, tier, "damage", "its card cannot be read", salvage)
-        elif record.text is None or record.sha256 != document.sha256:
-            says = "its text is not the one that was stored"
-            self.findings.add("text", where, tier, "damage", says, salvage)
-        elif record.nodes is None:
-            self._fault(tier, record.id, "nodes", where, "its nodes cannot be read")
-        else:
-            self._parts(tier, record, document, where)
-        if record.bad_versions:
-            says = f"{record.bad_versions} of its earlier texts are not what they were"
-            self.findings.add("versions", where, tier, "damage", says, salvage)
-        return document is not None and record.sha256 == document.sha256
-
-    def _parts(self, tier: Tier, record: Record, document: Document, where: str) -> None:
-        """Look at what was made from a text that is whole."""
-        text, nodes = record.text or "", record.nodes or ()
-        self._counts["nodes"] += len(nodes)
-        self._counts["vectors"] += len(record.vectors)
-        wrong = shape_fault(document, text, nodes)
-        if wrong is None and record.strays:
-            wrong = f"{record.strays} of its nodes lie in another space"
-        if wrong is None and not self._look.quick:
-            exchange = any(node.actor for node in nodes)
-            parsed = parse_again(document, text, exchange=exchange, options=self._look.parse)
-            if not is_said_by(parsed, nodes):
-                wrong = "its nodes do not say what its text says"
-        if wrong is not None:
-            self._fault(tier, record.id, "nodes", where, wrong)
-        self._vectors(tier, record, document, where)
-        self._kept_out(tier, record, document, where)
-        if not self._look.quick and self._look.mirror_root is not None:
-            self._mirror(tier, record, document, where)
-
-    def _vectors(self, tier: Tier, record: Record, document: Document, where: str) -> None:
-        misfits = sum(not each.fits for each in record.vectors)
-        if misfits:
-            says = f"{misfits} of its vectors do not fit their nodes"
-            self._fault(tier, record.id, "vectors", where, says)
-        if self.identity is None or document.state != "ready" or tier not in self._look.embedded:
-            return
-        held = {each.node for each in record.vectors if each.embedder == self.identity}
-        due = [node.id for node in record.nodes or () if node.script or node.length]
-        lacking = sum(node not in held for node in due)
-        if lacking:
-            says = f"{lacking} of its nodes have no vector"
-            self._fault(tier, record.id, "lacking", where, says)
-
-    def _kept_out(self, tier: Tier, record: Record, document: Document, where: str) -> None:
-        """See that nothing lies there whose source was forgotten; without one, whose text was."""
-        if self._look.engine is None:
-            return
-        source = document.source
-        known_by = text_hash(record.text or "", None) if source is None else source_hash(source)
-        with self._look.engine.reading() as reader:
-            forgotten = reader.tombstoned(document.space, [known_by])
-        if forgotten and self._is_as_read(tier, record):  # else it was forgotten just now
-            what = "text" if source is None else "source"
-            says = f"its {what} was forgotten, and yet it is stored"
-            mend = f"ringwood forget --document {document.id}, or import it with --again"
-            self.findings.add("forgotten", where, tier, "fault", says, mend)
-
-    def _mirror(self, tier: Tier, record: Record, document: Document, where: str) -> None:
-        if record.mirrored is None:
-            return  # its file is to come
-        self._files.add(record.mirrored)
-        self._counts["files"] += 1
-        try:
-            page = read_mirrored(self._look.mirror_root or "", record.mirrored)
-            says = "" if same_document(page, document, record.text or "") else "it differs"
-        except PageError as error:
-            says = str(error)
-        if says and self._is_as_read(tier, record):
-            says = f"its file {record.mirrored}: {says}"
-            self._fault(tier, record.id, "mirror", where, says)
-
-    def _is_as_read(self, tier: Tier, record: Record) -> bool:
-        """Say whether a document is still the one that was read: somebody may have changed it."""
-        with self._look.inspection.inspecting(tier) as inspector:
-            now = inspector.record(record.id)
-        return now is not None and now.document == record.document
-
-    def _fault(self, tier: Tier, document: int, what: str, where: str, says: str) -> None:
-        self.again[tier].setdefault(document, set()).add(what)
-        self.findings.add(what, where, tier, "fault", says, MEND)
-
-    # -- words ---------------------------------------------------------------------------------
 
     def _words(
         self, tier: Tier, inspector: Inspector, expected: Mapping[int, tuple[int | None, int]]
@@ -294,39 +173,34 @@ class Verification:
             now = _expected(inspector, record)
             wrong = sum(sums.get(node, 0) != total for node, (total, _) in now.items())
             if wrong:
-                where = f"document {record.id}"
-                if record.document is not None:
-                    where = address_of(record.document.space, record.document.path)
                 says = f"the words of {wrong} of its nodes are not those of their texts"
-                self._fault(tier, record.id, "words", where, says)
+                self.findings.fault("words", place_of(record), tier, says, document=record.id)
         known = {node.id for record in records for node in record.nodes or ()}
         lost = [node for node in sums if node not in known and sums[node]]
         if lost:
-            self.rebuild.add(tier)
             says = f"the word index names {len(lost)} nodes that are not there"
-            self.findings.add("words", f"the {tier} tier", tier, "fault", says, MEND)
-
-    # -- what is left over, and what lies around ------------------------------------------------
+            self.findings.index_fault(_whole(tier), tier, says)
 
     def _left_over(self, tier: Tier, inspector: Inspector) -> None:
-        where = f"the {tier} tier"
+        where = _whole(tier)
         for space in inspector.miscounted():
             says = f"the nodes of the space {space} are counted wrongly"
-            self.findings.add("counts", where, tier, "fault", says, MEND)
+            self.findings.fault("counts", where, tier, says)
         orphans = inspector.orphans()
-        for what, found in (("vectors", orphans.vectors), ("nodes", orphans.nodes)):
-            if found:
-                says = f"{len(found)} {what} belong to nothing, the first of node {found[0]}"
-                self.findings.add(what, where, tier, "fault", says, MEND)
+        if orphans.vectors:
+            self.findings.fault("vectors", where, tier, _lone("vectors", orphans.vectors))
+        if orphans.nodes:
+            self.findings.fault("nodes", where, tier, _lone("nodes", orphans.nodes))
         if orphans.aliases:
             says = f"{len(orphans.aliases)} old paths of documents that are not there"
-            self.findings.add("aliases", where, tier, "fault", says, MEND)
+            self.findings.fault("aliases", where, tier, says)
         unread = sum(not _is_log(payload) for _, payload in inspector.logs())
         if unread:
             says = f"{unread} recalls in the log cannot be read; `explain` cannot tell of them"
-            self.findings.add(
-                "log", where, tier, "untidy", says, "nothing: newer ones replace them"
-            )
+            mend = "nothing: newer ones replace them"
+            self.findings.add("log", where, tier, "untidy", says, mend)
+
+    # -- across the tiers, and around them -----------------------------------------------------
 
     def _across(self, *, whole: bool) -> None:
         """Look at all tiers together."""
@@ -343,18 +217,18 @@ class Verification:
         for tier, edges in found.crossing.items():
             if edges:
                 says = f"{len(edges)} edges lead from one space into another"
-                self.findings.add("edges", f"the {tier} tier", tier, "fault", says, MEND)
+                self.findings.fault("edges", _whole(tier), tier, says)
         for tier, edges in found.loose.items():
             if edges:
                 says = f"{len(edges)} edges lead to nodes that are gone; recall leaves them out"
-                self.findings.add("edges", f"the {tier} tier", tier, "untidy", says, MEND)
+                self.findings.add("edges", _whole(tier), tier, "untidy", says, MEND)
         for tier, ids in found.copies.items():
             says = f"{len(ids)} documents have a copy in a hotter tier, which counts"
-            self.findings.add("copies", f"the {tier} tier", tier, "untidy", says, "ringwood rotate")
+            self.findings.add("copies", _whole(tier), tier, "untidy", says, "ringwood rotate")
         for name in found.behind:
             says = f"the next {name} would get an id that is taken"
             mend = "nothing: whoever opens the home next counts anew"
-            self.findings.add("counters", "the hot tier", "hot", "fault", says, mend)
+            self.findings.add("counters", _whole("hot"), "hot", "fault", says, mend)
 
     def _around(self) -> None:
         """Look at what lies beside the tiers."""
@@ -370,7 +244,7 @@ class Verification:
         with self._look.engine.reading() as reader:
             told = not reader.missing_tiers
         for file in mirror_files(self._look.mirror_root) if told else ():
-            if file not in self._files and self._is_stray(file):
+            if file not in self._check.counts.files and self._is_stray(file):
                 mend = "ringwood salvage hot --force takes it in, or remove it yourself"
                 says = "a file of the mirror that no document has"
                 self.findings.add("stray", file, None, "untidy", says, mend)
@@ -385,6 +259,14 @@ class Verification:
             return False
         with self._look.engine.reading() as reader:
             return reader.document(page.document.id) is None
+
+
+def _whole(tier: Tier) -> str:
+    return f"the {tier} tier"
+
+
+def _lone(what: str, nodes: tuple[int, ...]) -> str:
+    return f"{len(nodes)} {what} belong to nothing, the first of node {nodes[0]}"
 
 
 def _expected(
