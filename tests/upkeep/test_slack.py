@@ -46,7 +46,13 @@ def given_back(home: Path, work: str) -> int:
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-@pytest.mark.parametrize("work", ["rotate()", "compact()", "dream()", "verify(quick=True)"])
+@pytest.mark.parametrize(
+    "work",
+    [
+        *("rotate()", "compact()", "dream()", "verify(quick=True)"),
+        *("salvage('hot', force=True)", "reindex('hashing')"),
+    ],
+)
 def test_after_upkeep_memory_is_given_back(tmp_path: Path, work: str) -> None:
     assert given_back(tmp_path / "home", f"memory.{work}") > SLACK // 2
 

@@ -13,6 +13,7 @@ from ringwood.memory.base import Opened
 from ringwood.upkeep.dreaming.dream import Progress
 from ringwood.upkeep.dreaming.merge import DREAM
 from ringwood.upkeep.lease import holding
+from ringwood.upkeep.slack import giving_back
 from ringwood.upkeep.switching import reindex as upkeep
 from ringwood.upkeep.switching.reindex import Plan, Reindex, Reindexed, Standing
 from ringwood.write.remembered import remembered, wanted
@@ -28,6 +29,7 @@ ASK_AGAIN_S = 0.1
 class Reindexing(Opened):
     """Goes over to another embedder while recall goes on."""
 
+    @giving_back()
     def reindex(
         self,
         embedder: str | Embedder | None = None,
