@@ -11,7 +11,7 @@ import apsw
 
 from ringwood.engine.base import TierTotals, Totals
 from ringwood.engine.sqlite import moves
-from ringwood.engine.sqlite.rows import id_array
+from ringwood.engine.sqlite.rows import Row, id_array
 from ringwood.types import TIERS, Tier
 
 _HELD: Mapping[Tier, str] = {
@@ -60,18 +60,20 @@ class Counting:
 
     def documents_per_space(self) -> dict[str, int]:
         """Count the documents of every space that holds some. Reads no text and no node."""
-        return dict(self._connection.execute(_PER_SPACE).fetchall())
+        rows: list[Row] = self._connection.execute(_PER_SPACE).fetchall()
+        return dict(rows)
 
     def totals(self, embedder: str | None = None) -> Totals:
         """Count everything, per tier; of vectors only those of one identity where it is given."""
         hidden = moves.copies(self._connection)
+        states: list[Row] = self._connection.execute(_STATES).fetchall()
         return Totals(
             tiers={
                 tier: self._totals_of(tier, embedder, hidden.get(tier, ()))
                 for tier in TIERS
                 if tier not in self.missing_tiers
             },
-            states=dict(self._connection.execute(_STATES).fetchall()),
+            states=dict(states),
             errors=tuple(row[0] for row in self._connection.execute(_ERRORS)),
             spaces=self.documents_per_space(),
         )
