@@ -94,7 +94,7 @@ def test_drafts_of_killed_processes_go_when_the_home_is_opened_and_nothing_else(
     killed = (
         "import os, sys\n"
         "from ringwood import home\n"
-        "os.replace = lambda *names: os._exit(9)\n"
+        "os.replace = lambda *names, **folders: os._exit(9)\n"
         "home.write_private(sys.argv[1], 'half')\n"
     )
     (tmp_path / "sessions").mkdir()

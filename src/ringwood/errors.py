@@ -21,6 +21,13 @@ Each class has a stable `code`; each error says what and which, and `mend` names
 
 from __future__ import annotations
 
+import errno
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""How a system says that the disk, or this user's share of it, is used up."""
+MAY_NOT_WRITE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""How a system says that who asks may read and not write."""
+
 
 class RingwoodError(Exception):
     """Base of all. `str(error)` is a sentence for people."""
@@ -123,3 +130,23 @@ class EmbedderError(RingwoodError):
     """The embedder is missing, down, late, or answered nonsense."""
 
     code = "embedder"
+
+
+def refusal(
+    error: OSError, what: str, *, mend: str = "check the disk, then call again", meanwhile: str = ""
+) -> StorageError:
+    """Say why something cannot be written, in the class of what can be done about it.
+
+    Args:
+        error: what the system said.
+        what: what cannot be done with what, without a full stop.
+        mend: what mends it where the disk is neither full nor closed to this user.
+        meanwhile: what is well until then, if that is not plain.
+    """
+    kind: type[StorageError] = StorageError
+    if error.errno in DISK_FULL:
+        kind, mend = FullError, "free some space, then call again"
+    elif error.errno in MAY_NOT_WRITE:
+        kind, mend = ReadOnlyError, "make it writable for its owner, or choose another place"
+    tail = f"; {meanwhile}" if meanwhile else ""
+    return kind(f"{what}: {error.strerror}.", mend=mend + tail)

@@ -18,7 +18,8 @@ import json
 import os
 import sys
 
-from ringwood.errors import HomeError, NoHomeError, ReadOnlyError, StorageError
+from ringwood.durable import replacing, sync_folder
+from ringwood.errors import HomeError, NoHomeError, StorageError, refusal
 
 HOT_FILE = "memory.db"
 CONFIG_FILE = "config.toml"
@@ -102,27 +103,11 @@ def create_folder(path: str) -> None:
         for made in missing:
             sync_folder(os.path.dirname(made))
     except OSError as error:
-        raise StorageError(
-            f"The folder {path} cannot be made: {error.strerror}.",
+        raise refusal(
+            error,
+            f"The folder {path} cannot be made",
             mend="choose another place with --home DIR or RINGWOOD_HOME",
         ) from error
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder durable, where a folder can be opened at all.
-
-    Syncing a file makes durable what it holds; that it has a name is written in its folder.
-    """
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError:  # somebody else's, which we may go through and not list
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def create_home(home: str) -> None:
@@ -133,10 +118,7 @@ def create_home(home: str) -> None:
         if mode & 0o077:
             os.chmod(home, mode & 0o700)
     except OSError as error:
-        raise ReadOnlyError(
-            f"The home {home} can only be read by this user: {error.strerror}.",
-            mend="make it writable for its owner, or choose another with --home",
-        ) from error
+        raise refusal(error, f"The home {home} cannot be closed to other users") from error
 
 
 def write_private(path: str, text: str, *, synced: bool = True) -> None:
@@ -148,28 +130,13 @@ def write_private(path: str, text: str, *, synced: bool = True) -> None:
         synced: False for what nobody would miss after a power cut: a sync may take long.
 
     Raises:
-        StorageError: when the disk refuses; the old file is then untouched.
+        StorageError: when the disk refuses; what is there then is the old file or the new one.
     """
-    draft = f"{path}.{os.urandom(4).hex()}.new"  # another thread may write the same file now
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            if synced:
-                os.fsync(file.fileno())
-        os.replace(draft, path)
-        if synced:
-            sync_folder(os.path.dirname(path) or os.curdir)
+        with replacing(path, synced=synced) as file:
+            file.write(text.encode())
     except OSError as error:
-        try:  # noqa: SIM105 - contextlib costs a hook more than this module does
-            os.unlink(draft)
-        except OSError:
-            pass
-        raise StorageError(
-            f"The file {path} cannot be written: {error.strerror}.",
-            mend="free some space or correct the permissions, then try again",
-        ) from error
+        raise refusal(error, f"The file {path} cannot be written") from error
 
 
 def remove_drafts(home: str, before: float) -> None:
@@ -196,7 +163,7 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_draft(name: str) -> bool:
-    """Say whether `write_private` names its drafts so: `config.toml.0f1e2d3c.new`."""
+    """Say whether `draft_of` names a draft so: `config.toml.0f1e2d3c.new`."""
     parts = name.split(".")
     return len(parts) > 2 and parts[-1] == "new" and len(parts[-2]) == 8 and parts[-2].isalnum()
 
@@ -262,9 +229,8 @@ def drop_briefs(home: str) -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise StorageError(
-            f"What new sessions are told cannot be removed: {error.strerror}.",
-            mend=f"remove {folder} yourself",
+        raise refusal(
+            error, "What new sessions are told cannot be removed", mend=f"remove {folder} yourself"
         ) from error
 
 

@@ -6,21 +6,17 @@ nothing has to be waited out.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from ringwood.errors import ReadOnlyError, StorageError
+from ringwood.errors import refusal
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
-
-_MAY_NOT = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""How a system says that who asks may read and not write."""
 
 
 class Lease:
@@ -95,11 +91,10 @@ class Lease:
         try:
             descriptor = os.open(self._path, flags, 0o600)
         except OSError as error:
-            kind = ReadOnlyError if error.errno in _MAY_NOT else StorageError
-            raise kind(
-                f"The file {self._path} cannot be opened: {error.strerror}.",
-                mend="make the home writable for its owner; until then nothing is done by the clock"
-                " and no vectors follow",
+            raise refusal(
+                error,
+                f"The file {self._path} cannot be opened",
+                meanwhile="until then nothing is done by the clock and no vectors follow",
             ) from error
         if not _try_lock(descriptor):
             os.close(descriptor)

@@ -89,11 +89,16 @@ def test_a_process_killed_at_any_call_keeps_what_it_acknowledged(
 
 
 @pytest.mark.parametrize(
-    ("call", "error"),
-    [("write", "ENOSPC"), ("fsync", "EIO"), ("rename", "EIO"), ("mkdir", "EROFS")],
+    ("call", "error", "told"),
+    [
+        ("write", "ENOSPC", "FullError"),
+        ("fsync", "EDQUOT", "FullError"),
+        ("rename", "EIO", "StorageError"),
+        ("mkdir", "EROFS", "ReadOnlyError"),
+    ],
 )
 def test_a_disk_that_refuses_is_told_and_keeps_nothing_torn(
-    tracer: str, tmp_path: Path, call: str, error: str
+    tracer: str, tmp_path: Path, call: str, error: str, told: str
 ) -> None:
     """A write is the first of the event; a sync and a renaming are that of its file."""
     home = str(tmp_path / "home")
@@ -110,7 +115,7 @@ def test_a_disk_that_refuses_is_told_and_keeps_nothing_torn(
     )
 
     assert done.stdout == ""
-    assert "StorageError" in done.stderr
+    assert f"ringwood.errors.{told}: " in done.stderr
     assert spool.waiting(home) == []
     assert [path.name for path in tmp_path.rglob("*.new")] == []
 

@@ -243,8 +243,7 @@ def test_no_live_database_is_opened_as_a_file() -> None:
         if opening.search(line) and "`" not in line
     ]
     assert lines == [
-        # a draft that no connection has seen yet, and the file of the gate
-        ("connection.py", 'with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:'),
+        # the file of the gate
         ("gate.py", "self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)"),
         # the broken file that salvage keeps, where it cannot have a second name
         ("salvage.py", "shutil.copy2(old, kept)"),

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 
 from ringwood import home as homes
 from ringwood.capture.space import space_key
-from ringwood.errors import StorageError
+from ringwood.errors import StorageError, refusal
 
 PAUSED_FILE = "paused"
 PAUSED_SPACES_FILE = "paused-spaces"
@@ -105,10 +105,8 @@ def resume(home: str, directory: str | None) -> None:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise StorageError(
-                f"Capture stays paused: {error.strerror}.",
-                mend=f"remove {os.path.join(home, PAUSED_FILE)} yourself",
-            ) from error
+            mend = f"remove {os.path.join(home, PAUSED_FILE)} yourself"
+            raise refusal(error, "Capture stays paused", mend=mend) from error
     elif is_paused_here(home, directory):
         key = space_key(directory)
         _write_spaces(home, [each for each in _mendable_spaces(home) if each != key])

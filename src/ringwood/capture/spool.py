@@ -17,7 +17,8 @@ from types import TracebackType
 
 from ringwood import home as homes
 from ringwood.capture.exchange import KINDS, Event
-from ringwood.errors import StorageError
+from ringwood.durable import replacing, sync_folder
+from ringwood.errors import StorageError, refusal
 
 try:
     import fcntl
@@ -34,7 +35,6 @@ _REMOVAL = "removal"  # lists files that are being removed, all or none of them
 _LOCK = "lock"
 _STALE_S = 3600.0  # a draft as old as this has nobody who writes it
 _STAMP_DIGITS = 20
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 # What lies there is nothing that `append` writes: no file, or not this user's. Any other error says
 # nothing about what the file holds: it is to be tried again, with all that belongs to it.
 _FOREIGN = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM}
@@ -65,9 +65,10 @@ def append(home: str, event: Event) -> str:
         name = f"{_next_stamp(folder):0{_STAMP_DIGITS}d}-{os.urandom(4).hex()}{_EVENT}"
         _write(folder, name, content)
     except OSError as error:
-        raise StorageError(
-            f"What was said cannot be kept in {folder}: {error.strerror}.",
-            mend="free some space or correct the permissions; the conversation goes on without",
+        raise refusal(
+            error,
+            f"What was said cannot be kept in {folder}",
+            meanwhile="the conversation goes on without",
         ) from error
     return name
 
@@ -138,13 +139,10 @@ def remove(home: str, names: Iterable[str]) -> None:
             homes.write_private(os.path.join(folder, _REMOVAL), json.dumps(going))
         _unlink(folder, going)
         if len(going) > 1:
-            homes.sync_folder(folder)
+            sync_folder(folder)
             _unlink(folder, [_REMOVAL])
     except OSError as error:
-        raise StorageError(
-            f"The spool {folder} cannot be emptied: {error.strerror}.",
-            mend=f"correct the permissions of {folder}",
-        ) from error
+        raise refusal(error, f"The spool {folder} cannot be emptied") from error
 
 
 def stamp_of(name: str) -> int:
@@ -184,9 +182,10 @@ class draining:
                 _clear(self._folder)
                 mine = True
         except OSError as error:
-            raise StorageError(
-                f"The spool {self._folder} cannot be put in order: {error.strerror}.",
-                mend=f"correct the permissions of {self._folder}; until then what was said waits",
+            raise refusal(
+                error,
+                f"The spool {self._folder} cannot be put in order",
+                meanwhile="until then what was said waits",
             ) from error
         finally:
             if not mine:
@@ -213,9 +212,10 @@ class draining:
             try:
                 self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise StorageError(
-                    f"The file {path} cannot be opened: {error.strerror}.",
-                    mend="make the home writable for its owner; until then what was said waits",
+                raise refusal(
+                    error,
+                    f"The file {path} cannot be opened",
+                    meanwhile="until then what was said waits",
                 ) from error
             try:
                 fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -245,22 +245,12 @@ def _next_stamp(folder: str) -> int:
 
 def _write(folder: str, name: str, content: bytes) -> None:
     """Write a file that is there whole or not at all, also after a power cut."""
-    path = os.path.join(folder, name)
-    draft = path + _DRAFT
     try:
-        handle = os.open(draft, _NEW_FILE, 0o600)
-        try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(handle, rest) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        os.rename(draft, path)
-        homes.sync_folder(folder)
+        with replacing(os.path.join(folder, name)) as file:
+            file.write(content)
     except BaseException:
         # What was not acknowledged must not turn up later: the host may deliver it again.
-        _unlink(folder, [name + _DRAFT, name])
+        _unlink(folder, [name])
         raise
 
 

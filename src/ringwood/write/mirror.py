@@ -18,12 +18,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import get_ident
 from typing import Final
 
 from ringwood import home as homes
+from ringwood.durable import replacing, sync_folder
 from ringwood.engine.base import Engine, Reader, Writer
-from ringwood.errors import BusyError, StorageError
+from ringwood.errors import BusyError, StorageError, refusal
 from ringwood.types import Document
 from ringwood.write.page import Page, write_page
 from ringwood.write.retry import Piece, begun
@@ -36,8 +36,8 @@ _RACES = 5
 """How often a file is tried again whose folder was removed meanwhile."""
 _DRAFT = ".ringwood-draft-"
 """Drafts lie side by side in the mirror's own folder, where the next process finds all of them."""
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_MEANWHILE = "the memory is safe, the mirror catches up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,10 @@ def make_root(root: str) -> None:
         with _root(root):
             pass
     except OSError as error:
-        raise StorageError(
-            f"The mirror's folder {root} cannot be opened: {error.strerror}.",
-            mend="correct its permissions; the memory is safe, the mirror catches up",
+        raise refusal(
+            error,
+            f"The mirror's folder {root} cannot be opened",
+            meanwhile=_MEANWHILE,
         ) from error
 
 
@@ -195,14 +196,10 @@ def write_file(root: str, relative: str, content: str) -> None:
 
 def _replace(root: str, relative: str, content: str) -> None:
     with folder_of(root, relative, create=True) as (folder, name), _root(root) as top:
-        draft = f"{_DRAFT}{os.getpid()}-{get_ident()}"
-        handle = os.open(draft, _NEW_FILE, 0o600, dir_fd=top)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, name, src_dir_fd=top, dst_dir_fd=folder)
-        os.fsync(folder)  # before the database says that the file is there
+        draft = f"{_DRAFT}{os.urandom(4).hex()}"
+        # Durable on return, folder and all: only then says the database that the file is there.
+        with replacing(name, folder=folder, draft=draft, draft_folder=top) as file:
+            file.write(content.encode())
 
 
 def is_there(root: str, relative: str) -> bool:
@@ -229,7 +226,7 @@ def remove_drafts(root: str) -> None:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=top)
         if drafts:
-            os.fsync(top)
+            sync_folder(top)
 
 
 def remove_file(root: str, relative: str) -> bool:
@@ -242,7 +239,7 @@ def remove_file(root: str, relative: str) -> bool:
     try:
         with folder_of(root, relative, create=False) as (folder, name):
             os.unlink(name, dir_fd=folder)
-            os.fsync(folder)
+            sync_folder(folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False  # a folder of that name is none of ours
     except OSError as error:
@@ -252,7 +249,7 @@ def remove_file(root: str, relative: str) -> bool:
         while parts:
             with folder_of(root, "/".join(parts), create=False) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
-                os.fsync(folder)
+                sync_folder(folder)
             parts.pop()
     return True
 
@@ -278,7 +275,7 @@ def folder_of(root: str, relative: str, *, create: bool) -> Iterator[tuple[int, 
             if create:
                 with suppress(FileExistsError):
                     os.mkdir(part, 0o700, dir_fd=here)
-                    os.fsync(here)
+                    sync_folder(here)
             below = os.open(part, _FOLDER, dir_fd=here)
             os.close(here)
             here = below
@@ -297,7 +294,5 @@ def file_name(part: str) -> str:
 
 
 def _refused(root: str, relative: str, error: OSError) -> StorageError:
-    return StorageError(
-        f"The mirror file {relative} under {root} cannot be written: {error.strerror}.",
-        mend="correct the folder's permissions; the memory is safe, the mirror catches up",
-    )
+    what = f"The mirror file {relative} under {root} cannot be written"
+    return refusal(error, what, meanwhile=_MEANWHILE)

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import apsw
 
-from ringwood import home as homes
+from ringwood.durable import replacing
 from ringwood.engine.sqlite.rows import RowError
 from ringwood.engine.sqlite.schema import migrate, version_of
 from ringwood.errors import (
+    DISK_FULL,
     BusyError,
     DamagedError,
     FullError,
@@ -26,6 +27,7 @@ from ringwood.errors import (
     NoHomeError,
     ReadOnlyError,
     StorageError,
+    refusal,
 )
 from ringwood.types import Tier
 
@@ -102,20 +104,11 @@ def create_database(path: Path) -> None:
         migrate(connection, 0)
         image = bytearray(connection.serialize("main"))
     image[18:20] = b"\2\2"  # "write-ahead log", which a database in memory cannot be told
-    draft = path.with_name(f"{path.name}.new")
-    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+        with replacing(str(path)) as file:
             file.write(image)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        homes.sync_folder(str(path.parent))
     except OSError as error:
-        raise StorageError(
-            f"cannot create {path}: {error.strerror}",
-            mend=f"make {path.parent} writable, or choose another directory with --home",
-        ) from error
+        raise refusal(error, f"The database {path} cannot be made") from error
 
 
 def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection:
@@ -219,15 +212,31 @@ def attach(connection: apsw.Connection, tier: Tier, path: Path | None) -> None:
 def transaction(connection: apsw.Connection, *, timeout_s: float) -> Iterator[None]:
     """Hold SQLite's write lock; commit at the end, roll back on any exception."""
     connection.set_busy_timeout(max(0, round(timeout_s * 1000)))
-    connection.execute("BEGIN IMMEDIATE")
+    with full_disk_told(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            # SQLite has already rolled back after some errors; a second ROLLBACK would raise.
+            if connection.in_transaction:
+                with suppress(apsw.Error):
+                    connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def full_disk_told(connection: apsw.Connection) -> Iterator[None]:
+    """Say of every call that finds no room that the disk is full.
+
+    SQLite says so of a write that meets ENOSPC. Of a quota that is used up, and of a sync that
+    finds no room, it says no more than that the disk failed.
+    """
     try:
         yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # SQLite has already rolled back after some errors; a second ROLLBACK would raise.
-        if connection.in_transaction:
-            with suppress(apsw.Error):
-                connection.execute("ROLLBACK")
+    except apsw.IOError as error:
+        if connection.system_errno in DISK_FULL:
+            raise apsw.FullError(str(error)) from error
         raise
 
 
@@ -250,7 +259,8 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
     if isinstance(error, apsw.FullError):
         return FullError(
             f"the disk is full: {what} ({error})",
-            mend="free some space and call again; nothing was lost",
+            mend="free some space, then call again: nothing was lost; `ringwood compact` gives back"
+            " what the home needs no more",
         )
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return BusyError(
@@ -267,8 +277,12 @@ def meaning_of(error: apsw.Error, what: Path) -> HomeError:
 SALVAGE = "`ringwood salvage` makes it again from what is readable and from the mirror"
 """What mends a damaged file."""
 _MEANINGS: tuple[tuple[type[apsw.Error], str, str], ...] = (
-    (apsw.CantOpenError, "the database cannot be opened", "check that it exists and is yours"),
-    (apsw.IOError, "the disk failed", "check the disk, then call again; nothing was changed"),
+    (
+        apsw.CantOpenError,
+        "the database cannot be opened",
+        "check that it exists and is yours, and that the disk has room",
+    ),
+    (apsw.IOError, "the disk failed", "check the disk, then call again: nothing was changed"),
     (apsw.ConstraintError, "two things claim one place", "call again with --debug, and report it"),
 )
 

@@ -30,7 +30,7 @@ from ringwood.engine.sqlite.connection import (
 )
 from ringwood.engine.sqlite.rows import Row
 from ringwood.engine.sqlite.schema import MIGRATIONS, VIEWS, version_of
-from ringwood.errors import DamagedError, HomeError, ReadOnlyError, StorageError
+from ringwood.errors import DamagedError, HomeError, ReadOnlyError, StorageError, refusal
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
@@ -97,9 +97,8 @@ def make_directory(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(
-            f"cannot create {path}: {error.strerror}", mend="choose another with --home"
-        ) from error
+        mend = "choose another place with --home DIR"
+        raise refusal(error, f"The folder {path} cannot be made", mend=mend) from error
 
 
 def missing(tier: Tier, path: Path) -> StorageError:

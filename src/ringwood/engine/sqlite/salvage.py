@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from ringwood import home as homes
+from ringwood.durable import sync_folder
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
     connect,
@@ -254,7 +254,7 @@ def put_in_place(draft: Path, path: Path, now: datetime) -> Path | None:
                 _keep(old, kept.with_name(kept.name + ending))
         _drop_logs(path)
         draft.replace(path)
-        homes.sync_folder(str(path.parent))
+        sync_folder(str(path.parent))
     except OSError as error:
         raise StorageError(
             f"The new file cannot take the place of {path}: {error.strerror}.",

@@ -18,12 +18,13 @@ from ringwood.engine.sqlite.files import Attached
 from ringwood.engine.sqlite.load import FILES
 from ringwood.engine.sqlite.schema import MIGRATIONS
 from ringwood.engine.transfer import Dump, FileCopy
-from ringwood.errors import StorageError, UsageError
+from ringwood.errors import UsageError, refusal
 from ringwood.types import TIERS, Tier
 
 _SCHEMA: Mapping[Tier, str] = {"hot": "main", "warm": "warm", "cold": "cold"}
 _PAGES = 256
 """Pages copied between two words to whoever watches: a megabyte."""
+_ELSEWHERE = "check that disk, or choose another place, then call again"
 
 _BEGIN_FILLING = "INSERT OR IGNORE INTO meta VALUES ('filling', 'begun')"
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
@@ -179,7 +180,7 @@ def _make_private(path: Path) -> None:
     try:
         os.close(os.open(path, flags, 0o600))
     except OSError as error:
-        raise _refused(path, error) from error
+        raise refusal(error, f"{path} cannot be written", mend=_ELSEWHERE) from error
 
 
 def _sync(path: Path) -> None:
@@ -191,11 +192,4 @@ def _sync(path: Path) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise _refused(path, error) from error
-
-
-def _refused(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"cannot write {path}: {error.strerror}",
-        mend="free some space, or choose another place",
-    )
+        raise refusal(error, f"{path} cannot be written", mend=_ELSEWHERE) from error

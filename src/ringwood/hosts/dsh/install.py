@@ -11,7 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ringwood.errors import ConfigError, StorageError
+from ringwood.durable import draft_of, replacing
+from ringwood.errors import ConfigError, StorageError, refusal
 from ringwood.hosts.dsh.patch import Row, install_row, installed_row, remove_row
 
 PATCH_FILE = "cordis.patch.yml"
@@ -131,16 +132,12 @@ def _text(file: Path) -> str | None:
 
 def _write(file: Path, text: str) -> None:
     """Replace a file in one step, with the mode that it has."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}.new")
+    draft = draft_of(str(file))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(text.encode("utf-8"))
-        if file.exists():
-            draft.chmod(file.stat().st_mode & 0o7777)
-        draft.replace(file)
+        mode = file.stat().st_mode & 0o7777 if file.exists() else 0o644
+        with replacing(str(file), draft=draft) as opened:
+            opened.write(text.encode())
+            Path(draft).chmod(mode)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise StorageError(
-            f"{file} cannot be written: {error.strerror}.",
-            mend=f"check the permissions of {file.parent}",
-        ) from error
+        raise refusal(error, f"{file} cannot be written") from error

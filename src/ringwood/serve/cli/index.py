@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from tempfile import mkstemp
 
 import click
 
-from ringwood.errors import UsageError
+from ringwood.durable import draft_of, replacing
+from ringwood.errors import DISK_FULL, UsageError, refusal
 from ringwood.serve.cli import output
 from ringwood.serve.cli.app import Session, options
 from ringwood.text.block import with_block, without_block
@@ -38,9 +38,10 @@ def index_command(session: Session, /, file: Path, remove: bool, dry_run: bool) 
         if changed and not dry_run:
             _replace(place, after)
     except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read or written: {error.strerror}.", mend="check the path"
-        ) from error
+        what = f"{file} cannot be read or written"
+        if error.errno in DISK_FULL:
+            raise refusal(error, what) from error
+        raise UsageError(f"{what}: {error.strerror}.", mend="check the path") from error
     if session.json:
         output.json_object({"file": str(place), "changed": changed, "dry_run": dry_run})
         return 0
@@ -59,15 +60,8 @@ def _content(place: Path) -> bytes:
 
 def _replace(place: Path, content: bytes) -> None:
     """Replace a file in one step, its mode kept; where that fails, nothing is left beside it."""
-    handle, name = mkstemp(dir=place.parent, prefix=f".{place.name}-")
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.chmod(place.stat().st_mode & 0o7777 if place.exists() else 0o644)
-        draft.replace(place)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+    mode = place.stat().st_mode & 0o7777 if place.exists() else 0o644
+    draft = draft_of(str(place.with_name(f".{place.name}")))
+    with replacing(str(place), draft=draft) as file:
+        file.write(content)
+        Path(draft).chmod(mode)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ringwood import home as homes
-from ringwood.errors import HomeError, StorageError
+from ringwood.errors import HomeError, refusal
 
 _BACKLOG = 64
 
@@ -49,10 +49,7 @@ class Seat:
                 os.close(self._lock)
                 raise
         except OSError as error:
-            raise StorageError(
-                f"The seat of {home} cannot be taken: {error.strerror}.",
-                mend="free some space or correct the permissions, then try again",
-            ) from error
+            raise refusal(error, f"The seat of {home} cannot be taken") from error
         self._socket_id = _identity(self._socket_path)
 
     def is_held(self) -> bool:

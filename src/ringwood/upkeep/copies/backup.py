@@ -15,12 +15,13 @@ from pathlib import Path
 from shutil import disk_usage
 
 from ringwood import home as homes
+from ringwood.durable import sync_folder, sync_tree
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import FileCopy
-from ringwood.errors import FullError, StorageError, UsageError
+from ringwood.errors import FullError, StorageError, UsageError, refusal
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, give_up, remove_left
-from ringwood.upkeep.copies.export import refusal
+from ringwood.upkeep.copies.export import ELSEWHERE
 
 SPOOL_FOLDER = "spool"
 _LOCK = "lock"
@@ -121,7 +122,7 @@ def _refusal(plan: BackupPlan, error: OSError) -> StorageError:
             f"{error.filename} cannot be read: {error.strerror}; there is no backup without it.",
             mend="check the disk and its permissions, then call again",
         )
-    return refusal(plan.target, error)
+    return refusal(error, f"{plan.target} cannot be written", mend=ELSEWHERE)
 
 
 def _bytes_of(copies: tuple[FileCopy, ...]) -> dict[Tier, int]:
@@ -186,14 +187,21 @@ class _Draft:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
-                if hasattr(os, "sync"):
-                    os.sync()  # once for all: the mirror may have ten thousand files
-                if self._target.is_dir():
-                    self._target.rmdir()
-                self._folder.rename(self._target)
-                homes.sync_folder(str(self._target.parent))
+                self._place()
         finally:
             give_up(self._folder)
+
+    def _place(self) -> None:
+        """Let the draft be the backup, or nothing where it is not known to last."""
+        sync_tree(str(self._folder))
+        if self._target.is_dir():
+            self._target.rmdir()
+        self._folder.rename(self._target)
+        try:
+            sync_folder(str(self._target.parent))
+        except BaseException:
+            self._target.rename(self._folder)
+            raise
 
 
 def _files(folder: Path) -> Iterator[Path]:

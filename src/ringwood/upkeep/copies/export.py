@@ -8,19 +8,17 @@ their digest, so that an export that was cut off or edited is known.
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ringwood import home as homes
+from ringwood.durable import replacing
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import Dump, Row
-from ringwood.errors import FullError, StorageError
+from ringwood.errors import refusal
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, remove_left
 from ringwood.upkeep.copies.records import line_of, record_of
@@ -31,6 +29,8 @@ FORMAT = 1
 """Version of what the lines mean."""
 MARK = b'{"ringwood":"export"'
 """What an export begins with."""
+ELSEWHERE = "check that disk, or choose another place, then call again"
+"""What mends a copy that cannot be written."""
 
 _STATE, _ERROR, _TIER = 12, 13, 1
 """Places in the row of a document."""
@@ -165,28 +165,9 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StorageError: when the disk refuses; what had the name before is then untouched.
     """
-    draft = draft_of(path)
     try:
         remove_left(path)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-            homes.sync_folder(str(path.parent))
-        finally:
-            draft.unlink(missing_ok=True)
+        with replacing(str(path), draft=str(draft_of(path))) as file:
+            yield file
     except OSError as error:
-        raise refusal(path, error) from error
-
-
-def refusal(what: Path, error: OSError) -> StorageError:
-    """Say why a copy cannot be written."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    kind = FullError if full else StorageError
-    return kind(
-        f"{what} cannot be written: {error.strerror}.",
-        mend="free some space, or choose another place",
-    )
+        raise refusal(error, f"{path} cannot be written", mend=ELSEWHERE) from error
