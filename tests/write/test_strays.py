@@ -25,11 +25,11 @@ with Memory.open(sys.argv[1], embedder="words") as memory:
 DIES_WHEN_THE_TEXT_IS_GONE = """
 import os, sys
 from ringwood.memory import Memory
-from ringwood.write import forget, mirror, strays
+from ringwood.write import forget, mirroring, strays
 
 def overtaken(erasure, document, file):
     # Whoever writes the mirror comes to it just now.
-    mirror.refresh(erasure.engine, erasure.mirror_root)
+    mirroring.refresh(erasure.engine, erasure.mirror_root)
 
 forget._remove_file = overtaken
 strays.is_taken = lambda reader, space, path: os._exit(9)

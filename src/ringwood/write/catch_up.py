@@ -9,7 +9,7 @@ is what ended the process that was at it, for the attempt was written down befor
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from ringwood.write.embedding import embed_document
 from ringwood.write.link import LinkOptions
 from ringwood.write.means import refresh_means
 from ringwood.write.mirror import MirrorOptions
+from ringwood.write.mirroring import MOST_PAGES, is_hopeless, write_pages
 from ringwood.write.retry import RETRY_S, Piece, begun, died, failed
 
 _log = logging.getLogger(__name__)
@@ -36,10 +37,8 @@ MIRROR: Final = "mirror"
 
 _TOGETHER = 16
 """Documents that are begun by one note: what it costs is a sixteenth of a transaction each."""
-_FILES = 100
-"""Mirror files between two looks at what is waiting."""
-_GIVE_UP = 3
-"""Mirror files that fail in a row before the folder itself is taken to be at fault."""
+_FIRST = 3
+"""Documents that say why they wait, when it is the embedder that is down."""
 _MANY = 10_000
 """Mirror files that are to come, from which on nobody looks which of them are."""
 _PROBE = "A short plain sentence."
@@ -169,33 +168,20 @@ class CatchUp:
         troubles = self._folder_troubles()
         if troubles:
             return troubles
-        in_a_row = 0
-        while in_a_row < _GIVE_UP and (waiting := self._due_files()):
-            with mirror.noted(self.engine, waiting):
-                for document in waiting:
-                    self.on_batch(0)
-                    trouble = self._write_page(document)
-                    troubles += trouble
-                    in_a_row = in_a_row + 1 if trouble else 0
-                    if in_a_row == _GIVE_UP:
-                        break
+        while waiting := self._due_files():
+            outcomes = write_pages(
+                self.engine, self.mirror_root, waiting, on_page=lambda: self.on_batch(0)
+            )
+            refused = {number: error for number, error in outcomes.items() if error is not None}
+            troubles += [error.message for error in refused.values()]
+            self._pages_failed(refused)
+            if is_hopeless(outcomes):
+                break
         return troubles
-
-    def _write_page(self, document: Document) -> list[str]:
-        """Write the file of one document; return why it could not be done."""
-        try:
-            mirror.refresh_document(self.engine, self.mirror_root, document)
-        except BusyError:
-            raise
-        except StorageError as error:
-            _log.warning("document %s has no mirror file yet", document.id)
-            self._mirror_failed(Piece(MIRROR, str(document.id)), error)
-            return [error.message]
-        return []
 
     def _due_files(self) -> tuple[Document, ...]:
         with self.engine.reading() as reader:
-            return reader.due_documents(MIRROR, _now(), limit=_FILES, again=self.retry_s > 0)
+            return reader.due_documents(MIRROR, _now(), limit=MOST_PAGES, again=self.retry_s > 0)
 
     def _folder_troubles(self) -> list[str]:
         """Say why there can be no file at all: no fault of a document, none of them has to wait."""
@@ -208,15 +194,31 @@ class CatchUp:
         except StorageError as error:
             # One round asks several times. It has failed once.
             if before is None or before.is_due(_now()):
-                self._mirror_failed(Piece(MIRROR), error)
+                self._folder_failed(error)
             return [error.message]
         if before is not None:
             with self.engine.writing() as writer:
                 writer.drop_attempts(MIRROR)
         return []
 
-    def _mirror_failed(self, piece: Piece, error: StorageError) -> None:
+    def _pages_failed(self, refused: Mapping[int, StorageError]) -> None:
+        """Note which documents have no page yet, and why."""
+        if not refused:
+            return
+        _log.warning("%d documents have no mirror file yet", len(refused))
+        pieces = {Piece(MIRROR, str(number)): error for number, error in refused.items()}
+        with self.engine.reading() as reader:
+            before = {piece: reader.attempt(piece.work, piece.item) for piece in pieces}
+        now = _now()
+        with self.engine.writing() as writer:
+            writer.put_attempts(
+                failed(piece, before[piece], error.message, now, self.retry_s)
+                for piece, error in pieces.items()
+            )
+
+    def _folder_failed(self, error: StorageError) -> None:
         _log.warning("not mirrored yet: %s", error.message)
+        piece = Piece(MIRROR)
         with self.engine.reading() as reader:
             before = reader.attempt(piece.work, piece.item)
         with self.engine.writing() as writer:
@@ -305,7 +307,7 @@ class CatchUp:
         _log.warning("no vectors for now: %s", error.message)
         with self.engine.reading() as reader:
             before = reader.attempt(EMBED)
-            waiting = [e for e in reader.pending(_GIVE_UP) if e.error is None and e.tier == "hot"]
+            waiting = [e for e in reader.pending(_FIRST) if e.error is None and e.tier == "hot"]
         with self.engine.writing() as writer:
             down = failed(Piece(EMBED), before, error.message, _now(), self.retry_s)
             writer.put_attempts([down])

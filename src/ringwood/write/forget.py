@@ -17,6 +17,7 @@ from ringwood.types import TIERS, Document, Node, address_of
 from ringwood.write import mirror, strays
 from ringwood.write.draft import Intake
 from ringwood.write.ingest import rewrite
+from ringwood.write.mirroring import write_pages
 from ringwood.write.prepare import without
 from ringwood.write.tombstones import source_hash, text_hash
 
@@ -172,8 +173,8 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         _purge_late(writer, document.id)
         mirror.drop_notes(writer, [document])
     if file is not None and cut is not None:
-        with mirror.noted(erasure.engine, [cut]):
-            mirror.refresh_document(erasure.engine, erasure.mirror_root, cut)
+        for error in filter(None, write_pages(erasure.engine, erasure.mirror_root, [cut]).values()):
+            raise error
     erasure.engine.erase_traces()
     return report
 

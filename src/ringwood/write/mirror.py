@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,10 +22,9 @@ from typing import Final
 
 from ringwood import home as homes
 from ringwood.durable import replacing, sync_folder
-from ringwood.engine.base import Engine, Reader, Writer
-from ringwood.errors import BusyError, StorageError, refusal
+from ringwood.engine.base import Writer
+from ringwood.errors import StorageError, refusal
 from ringwood.types import Document
-from ringwood.write.page import Page, write_page
 from ringwood.write.retry import Piece, begun
 
 PAGE: Final = "page"
@@ -48,47 +47,6 @@ class MirrorOptions:
     """False: no file is written; what was written stays."""
 
 
-def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
-    """Write every document that the mirror does not hold yet; return how many.
-
-    Raises:
-        StorageError: when one cannot be written, after the others were. The memory itself is not
-            touched by that.
-    """
-    remove_drafts(root)
-    with engine.reading() as reader:
-        waiting = reader.unmirrored(limit)
-    written = 0
-    refused: StorageError | None = None
-    with noted(engine, waiting):
-        for document in waiting:
-            try:
-                written += refresh_document(engine, root, document)
-            except BusyError:
-                raise
-            except StorageError as error:  # what is in the way of one file is not in that of all
-                refused = refused or error
-    if refused is not None:
-        raise refused
-    return written
-
-
-@contextmanager
-def noted(engine: Engine, documents: Sequence[Document]) -> Iterator[None]:
-    """Note whose pages the body writes, for whoever comes next if it does not come to its end.
-
-    Raises:
-        StorageError: when the disk refuses.
-    """
-    if documents:
-        with engine.writing() as writer:
-            note_pages(writer, documents)
-    yield
-    if documents:
-        with engine.writing() as writer:
-            drop_notes(writer, documents)
-
-
 def note_pages(writer: Writer, documents: Iterable[Document]) -> None:
     """Note that the pages of documents are about to be written or removed."""
     now = datetime.now(UTC)
@@ -108,50 +66,6 @@ def note_of(document: Document) -> str:
 def page_key(relative: str) -> str:
     """Name a page by a digest: its path would say words of a text that may be forgotten."""
     return hashlib.sha256(relative.encode()).hexdigest()[:32]
-
-
-def refresh_document(engine: Engine, root: str, document: Document) -> bool:
-    """Write a document's page, inside `noted`; False when it was changed or forgotten meanwhile.
-
-    Whether it still stands is asked again under the write lock, after the file was written: what
-    was forgotten in between leaves no file.
-
-    Raises:
-        StorageError: as `refresh`.
-    """
-    identity, target = document.id, mirror_path(document)
-    with engine.reading() as reader:
-        read = reader.document(identity)
-        if read is None or mirror_path(read) != target:  # of its path nothing is noted
-            return False
-        page = page_of(reader, read)
-        stale = reader.mirrored_path(identity)
-    write_file(root, target, write_page(page))
-    if stale is not None and stale != target:
-        remove_file(root, stale)
-    with engine.writing(read.tier) as writer, engine.reading() as reader:
-        current = reader.document(identity)
-        if current is None or (current.sha256, current.path) != (read.sha256, read.path):
-            remove_file(root, target)
-            return False
-        if not is_there(root, target):
-            return False  # whoever begins to forget the document was here meanwhile
-        writer.set_mirrored(identity, read.sha256, target)
-    return True
-
-
-def page_of(reader: Reader, document: Document) -> Page:
-    """Read what the mirror is to hold of a document.
-
-    Raises:
-        KeyError: when it is gone.
-    """
-    return Page(
-        document=document,
-        text=reader.text_of(document.id),
-        key=reader.spaces().get(document.space),
-        exchange=any(node.actor for node in reader.nodes_of(document.id)),
-    )
 
 
 def mirror_path(document: Document) -> str:
