@@ -19,8 +19,10 @@ import numpy.typing as npt
 from ringwood.engine.attempts import AttemptReader, AttemptWriter
 from ringwood.engine.compaction import Compaction
 from ringwood.engine.coverage import CoverageReader, CoverageWriter
+from ringwood.engine.history import HistoryReader
 from ringwood.engine.merging import MergeReader, MergeWriter
 from ringwood.engine.placement import Placement, PlacementWriter
+from ringwood.engine.totals import TotalsReader
 from ringwood.engine.transfer import Transfer
 from ringwood.types import SIMILAR, Document, Edge, Node, State, Tier
 
@@ -149,62 +151,12 @@ class ScriptMean:
 
 
 @dataclass(frozen=True, slots=True)
-class TierTotals:
-    """What one tier holds."""
-
-    documents: int
-    nodes: int
-    vectors: int
-    edges: int
-    bytes: int
-    """Size of its files on disk, write-ahead log included."""
-    wal_bytes: int
-    """Of which write-ahead log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What the home holds, read back."""
-
-    tiers: Mapping[Tier, TierTotals]
-    """Present tiers only."""
-    states: Mapping[State, int]
-    """Documents per state."""
-    errors: tuple[str, ...]
-    """The last errors of failed documents, newest first."""
-    spaces: Mapping[str, int] = field(default_factory=dict)
-    """Documents per space."""
-
-
-@dataclass(frozen=True, slots=True)
 class NodeWrite:
     """A node on its way in."""
 
     node: Node
     terms: tuple[str, ...]
     """Its distinct index terms."""
-
-
-@dataclass(frozen=True, slots=True)
-class Former:
-    """What was at a path before."""
-
-    node: int
-    """Its id; the node may have moved on, or be gone."""
-    document: int
-    """Its document's id."""
-    until: datetime
-    """When it left. UTC."""
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """An earlier state of a document."""
-
-    text: str
-    """As it was stored."""
-    nodes: tuple[Node, ...]
-    """Its nodes of then, in reading order; empty where they were not kept."""
 
 
 class NodeReader(Protocol):
@@ -223,7 +175,15 @@ class NodeReader(Protocol):
         """List the edges of a kind that touch any of the nodes, both ends present."""
 
 
-class Reader(NodeReader, CoverageReader, AttemptReader, MergeReader, Protocol):
+class Reader(
+    NodeReader,
+    HistoryReader,
+    CoverageReader,
+    AttemptReader,
+    MergeReader,
+    TotalsReader,
+    Protocol,
+):
     """One consistent view of every tier. Of a document in two tiers the hottest copy is seen."""
 
     missing_tiers: tuple[Tier, ...]
@@ -241,15 +201,6 @@ class Reader(NodeReader, CoverageReader, AttemptReader, MergeReader, Protocol):
     def text_of(self, document: int) -> str:
         """Fetch the stored text. Raises KeyError when there is no such document."""
 
-    def text_at(self, document: int, at: datetime) -> str:
-        """Fetch the text as it was at a moment. Raises KeyError when there is no such document."""
-
-    def version_at(self, document: int, at: datetime) -> Version | None:
-        """Fetch a document's earlier state as of a moment; None where today's was the one."""
-
-    def changed_before(self, document: int, at: datetime) -> datetime | None:
-        """Say when a document's text had last changed as of a moment; None: never until then."""
-
     def nodes_of(self, document: int) -> tuple[Node, ...]:
         """Fetch all nodes of a document in reading order."""
 
@@ -259,17 +210,8 @@ class Reader(NodeReader, CoverageReader, AttemptReader, MergeReader, Protocol):
     def resolve(self, space: str, path: str) -> int | None:
         """Find the node at a path, exactly."""
 
-    def former(self, space: str, path: str) -> Former | None:
-        """Say which node was at a path before it was renamed, moved or removed."""
-
-    def formers_of(self, document: int) -> dict[str, Former]:
-        """Map every path that a node of a document had, and has no more, to what was there."""
-
     def recent_nodes(self, space: str, limit: int) -> tuple[int, ...]:
         """List the ids of the newest nodes that can carry an edge, newest first."""
-
-    def changed_since(self, spaces: Sequence[str], at: datetime, limit: int) -> tuple[int, ...]:
-        """List documents that were there at a moment and have changed since, the newest first."""
 
     def recent_documents(
         self, spaces: Sequence[str], *, since: datetime | None = None, limit: int = 20
@@ -347,12 +289,6 @@ class Reader(NodeReader, CoverageReader, AttemptReader, MergeReader, Protocol):
 
     def recent_logs(self, limit: int) -> tuple[bytes, ...]:
         """Read what was logged for the newest recalls, newest first."""
-
-    def documents_per_space(self) -> dict[str, int]:
-        """Count the documents of every space that holds some. Reads no text and no node."""
-
-    def totals(self, embedder: str | None = None) -> Totals:
-        """Count everything, per tier; of vectors only those of one identity where it is given."""
 
 
 class Writer(CoverageWriter, AttemptWriter, MergeWriter, PlacementWriter, Protocol):

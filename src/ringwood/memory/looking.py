@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from ringwood.capture import spool
 from ringwood.capture.consent import is_paused_everywhere
 from ringwood.engine.attempts import Attempt
-from ringwood.engine.base import Reader, Totals
+from ringwood.engine.base import Reader
+from ringwood.engine.totals import Totals
 from ringwood.memory.base import Opened, instant
 from ringwood.mounts import network_type
 from ringwood.names import GLOBAL

@@ -31,8 +31,9 @@ from ringwood.engine.sqlite.connection import (
 )
 from ringwood.engine.sqlite.files import Attached
 from ringwood.engine.sqlite.gate import Gate, gate_for
+from ringwood.engine.sqlite.home_writing import number_of_space
 from ringwood.engine.sqlite.rows import RowError
-from ringwood.engine.sqlite.tier import TierWriter, number_of_space
+from ringwood.engine.sqlite.tier import TierWriter
 from ringwood.engine.sqlite.tiers import TiersReader
 from ringwood.engine.sqlite.vector_copy import Horizon, VectorCopy, horizon_of
 from ringwood.errors import HomeError, StorageError, UsageError

@@ -9,11 +9,11 @@ import apsw
 
 from ringwood.engine.merging import Links, Merge
 from ringwood.engine.sqlite import journal
+from ringwood.engine.sqlite.home_writing import HomeWriting
 from ringwood.engine.sqlite.journal import DOCUMENT, MIRRORED, NODE, SOURCE, Card, HeldMerge
 from ringwood.engine.sqlite.moves import remove_document
 from ringwood.engine.sqlite.rows import Row, id_array, stamp_of
 from ringwood.engine.sqlite.words import content_of
-from ringwood.types import Tier
 
 _BEGIN = "INSERT INTO dreams (begun_at) VALUES (?) RETURNING id"
 _FINISH = "UPDATE dreams SET finished_at = ? WHERE id = ?"
@@ -97,17 +97,8 @@ _NODE_ID, _NODE_PATH, _NODE_LENGTH, _NODE_ACCESS = 0, 7, 13, 14
 """Places in a row of `journal.NODE`."""
 
 
-class MergeWriting:
+class MergeWriting(HomeWriting):
     """The statements, for a writer inside an open transaction; see `MergeWriter`."""
-
-    _connection: apsw.Connection
-    _tier: Tier
-
-    @property
-    def _hot(self) -> apsw.Connection:
-        if self._tier != "hot":
-            raise ValueError("only the hot tier keeps what belongs to the whole home")
-        return self._connection
 
     def begin_dream(self, at: datetime) -> int:
         """Begin a run and return its id."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from itertools import chain, count
 
 import apsw
-import numpy as np
 
-from ringwood.engine.attempts import Attempt
-from ringwood.engine.base import FloatVector, NodeWrite, ScriptMean
+from ringwood.engine.base import FloatVector, NodeWrite
 from ringwood.engine.sqlite import attempts as attempting
 from ringwood.engine.sqlite import coverage
+from ringwood.engine.sqlite.home_writing import number_of_space
 from ringwood.engine.sqlite.merge_writing import MergeWriting
 from ringwood.engine.sqlite.rows import (
     Row,
@@ -28,13 +25,8 @@ from ringwood.engine.sqlite.versions import pack
 from ringwood.engine.sqlite.words import content_of
 from ringwood.types import Document, Edge, Node, State, Tier
 
-_RESERVE = "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next"
-
 _SPACE_NUMBER = "SELECT number FROM spaces WHERE name = ?"
 _ADD_SPACE = "INSERT INTO spaces (number, name) VALUES (?, ?)"
-_SPACE_OF_KEY = "SELECT name FROM spaces WHERE key = ?"
-_SPACE_KEYED = "SELECT key IS NOT NULL FROM spaces WHERE name = ?"
-_SET_KEY = "UPDATE spaces SET key = ? WHERE name = ?"
 _COUNT_NODES = "UPDATE spaces SET nodes = nodes + ?, length = length + ? WHERE number = ?"
 
 _STORED = "SELECT space, sha256, text FROM documents WHERE id = ?"
@@ -61,11 +53,6 @@ DELETE FROM aliases WHERE document = ? AND node NOT IN (SELECT id FROM nodes WHE
 _DELETE_DOCUMENT = "DELETE FROM documents WHERE id = ?"
 _SET_STATE = "UPDATE documents SET state = ?, error = ? WHERE id = ?"
 _SET_MIRRORED = "UPDATE documents SET mirrored_sha256 = ?, mirrored_path = ? WHERE id = ?"
-_PUT_MEAN = "INSERT OR REPLACE INTO means VALUES (?, ?, ?, ?, ?, ?, ?)"
-_DROP_MEANS = """
-DELETE FROM means
-WHERE (?1 IS NULL OR space = (SELECT number FROM spaces WHERE name = ?1))
-AND (?2 IS NULL OR embedder = ?2)"""
 _COUNT_AGAIN = "UPDATE documents SET seen = seen + 1 WHERE id = ?"
 
 _STORED_NODES = """
@@ -108,33 +95,6 @@ ON CONFLICT DO UPDATE SET node = excluded.node, document = excluded.document,
     until = excluded.until"""
 _DELETE_ALIAS = "DELETE FROM aliases WHERE space = ? AND path = ?"
 _DELETE_ALIASES = "DELETE FROM aliases WHERE document = ?"
-
-_PUT_TOMBSTONE = """
-INSERT INTO tombstones (space, hash, at) VALUES (?, ?, ?)
-ON CONFLICT DO UPDATE SET at = excluded.at"""
-_REMOVE_LATER = "INSERT OR IGNORE INTO removals (tier, document) VALUES (?, ?)"
-_LIFT_TOMBSTONE = "DELETE FROM tombstones WHERE space = ? AND hash = ?"
-
-_LOG_RECALL = "INSERT INTO recalls (recall_id, at, payload) VALUES (?, ?, ?) RETURNING number"
-_LOG_RECALLED = "INSERT OR IGNORE INTO recalled (document, recall) VALUES (?, ?)"
-_PRUNE_LOG = """
-DELETE FROM recalls WHERE number <= (
-    SELECT number FROM recalls ORDER BY number DESC LIMIT 1 OFFSET ?)"""
-_PURGE_LOG = """
-DELETE FROM recalls WHERE number IN (
-    SELECT recall FROM recalled WHERE document IN carray(?))"""
-
-_SET_META = """
-INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"""
-
-
-def number_of_space(connection: apsw.Connection, name: str) -> int:
-    """Find a space's number in the hot file, giving it the next one where it has none."""
-    number = connection.execute(_SPACE_NUMBER, (name,)).get
-    if number is None:
-        number = connection.execute(_RESERVE, (1, "space")).get - 1
-        connection.execute(_ADD_SPACE, (number, name))
-    return int(number)
 
 
 class TierWriter(MergeWriting):
@@ -313,39 +273,9 @@ class TierWriter(MergeWriting):
         """Delete edges by their ends and kind; those that lie in another tier are ignored."""
         self._connection.executemany(_DELETE_EDGE, [(e.source, e.target, e.kind) for e in edges])
 
-    def put_means(self, embedder: str, space: str, means: Mapping[str, ScriptMean]) -> None:
-        """Keep means of a space's own; those of scripts that are not named stay."""
-        number = number_of_space(self._hot, space)
-        self._hot.executemany(
-            _PUT_MEAN,
-            [
-                (
-                    number,
-                    embedder,
-                    script,
-                    each.nodes,
-                    each.mean.astype(np.float32).tobytes(),
-                    *(each.background or (None, None)),
-                )
-                for script, each in means.items()
-            ],
-        )
-
-    def drop_means(self, *, space: str | None = None, embedder: str | None = None) -> None:
-        """Delete the means of a space, of an embedder, or of the two together."""
-        self._hot.execute(_DROP_MEANS, (space, embedder))
-
     def drop_vectors(self, embedder: str, limit: int) -> int:
         """Delete up to `limit` vectors of one identity; return how many there were."""
         return coverage.drop_vectors(self._connection, embedder, limit)
-
-    def put_attempts(self, attempts: Iterable[Attempt]) -> None:
-        """Write attempts down, each over the last one at the same. Hot only."""
-        attempting.put_attempts(self._connection, attempts)
-
-    def drop_attempts(self, work: str, items: Iterable[str] = ("",)) -> None:
-        """Forget attempts. Hot only."""
-        attempting.drop_attempts(self._connection, work, items)
 
     def _number_of_embedder(self, identity: str, rows: Mapping[int, FloatVector]) -> int:
         dims = {len(row) for row in rows.values()}
@@ -354,57 +284,6 @@ class TierWriter(MergeWriting):
         if dims != {dim}:
             raise ValueError(f"rows of {identity} have {dim} columns, not {sorted(dims)}")
         return int(number)
-
-    # -- the home, in hot only -----------------------------------------------------------------
-
-    def reserve_ids(self, documents: int, nodes: int) -> tuple[int, int]:
-        """Reserve runs of ids: the first document id and node id; see `Writer`."""
-        after_documents = self._hot.execute(_RESERVE, (documents, "document")).get
-        after_nodes = self._hot.execute(_RESERVE, (nodes, "node")).get
-        return after_documents - documents, after_nodes - nodes
-
-    def purge_log(self, documents: Iterable[int]) -> None:
-        """Remove logged recalls that mention any of these documents."""
-        ids = id_array(documents)
-        if len(ids):
-            self._hot.execute(_PURGE_LOG, (apsw.carray(ids),))
-
-    def add_tombstones(self, space: str, hashes: Iterable[str], at: datetime) -> None:
-        """Remember hashes of what was forgotten."""
-        rows = [(space, value, stamp_of(at)) for value in hashes]
-        self._hot.executemany(_PUT_TOMBSTONE, rows)
-
-    def remove_later(self, document: int, tiers: Iterable[Tier]) -> None:
-        """Note that a document is to be removed from tiers that are away; see `PlacementWriter`."""
-        self._hot.executemany(_REMOVE_LATER, [(tier, document) for tier in tiers])
-
-    def lift_tombstones(self, space: str, hashes: Iterable[str]) -> None:
-        """Let forgotten hashes back in."""
-        self._hot.executemany(_LIFT_TOMBSTONE, [(space, value) for value in hashes])
-
-    def log_recall(
-        self, recall_id: str, at: datetime, documents: Iterable[int], payload: bytes, *, keep: int
-    ) -> None:
-        """Log a recall and prune the log to the newest `keep`."""
-        number = self._hot.execute(_LOG_RECALL, (recall_id, stamp_of(at), payload)).get
-        self._hot.executemany(_LOG_RECALLED, [(i, number) for i in id_array(documents).tolist()])
-        self._hot.execute(_PRUNE_LOG, (max(0, keep),))
-
-    def register_space(self, key: str, slug: str) -> str:
-        """Name a space: `slug`, or `slug~2` where another key has it; see `Writer`."""
-        known = self._hot.execute(_SPACE_OF_KEY, (key,)).get
-        if known is not None:
-            return str(known)
-        for name in chain([slug], (f"{slug}~{i}" for i in count(2))):
-            if not self._hot.execute(_SPACE_KEYED, (name,)).get:
-                number_of_space(self._hot, name)
-                self._hot.execute(_SET_KEY, (key, name))
-                return name
-        raise AssertionError("unreachable: names do not run out")
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Write one small setting of the home."""
-        self._hot.execute(_SET_META, (f"home.{key}", value))
 
     def _number_of(self, space: str) -> int:
         """Find or make a space's number; a colder file is told the number that hot gave it."""

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 import apsw
-import numpy as np
 
-from ringwood.engine.base import (
-    Cosine,
-    FloatVector,
-    Former,
-    NodeVector,
-    ScriptMean,
-    VectorQuery,
-    VectorRanking,
-    Version,
-    WordQuery,
-    WordRanking,
-)
-from ringwood.engine.sqlite import vectors, words
+from ringwood.engine.history import Former, Version
 from ringwood.engine.sqlite.attempts import Attempting
 from ringwood.engine.sqlite.coverage import Covering
+from ringwood.engine.sqlite.home_reading import HomeReading
 from ringwood.engine.sqlite.merging import Merging
+from ringwood.engine.sqlite.ranking import Ranking
 from ringwood.engine.sqlite.rows import (
-    Row,
     after,
-    digest_key,
     document_of,
     id_array,
     moment_of,
@@ -85,14 +70,6 @@ ORDER BY until DESC LIMIT 1"""
 _FORMERS_OF = """
 SELECT path, node, document, until FROM all_aliases WHERE document = ? ORDER BY until"""
 
-_VECTORS = """
-SELECT node, document, script, row FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
-_VECTORS_IN = _VECTORS + " AND space = ?"
-_MEANS = """
-SELECT script, nodes, row, median, p999 FROM main.means WHERE embedder = ? AND space = ?"""
-_VECTORS_BY_DIGEST = """
-SELECT digest, row FROM all_vectors
-WHERE identity = ? AND digest IN carray(?) GROUP BY digest"""
 _EDGES = """
 SELECT source, target, kind, weight FROM (
     SELECT source, target, kind, weight FROM all_edges
@@ -109,20 +86,8 @@ _COUNT_NODES = "SELECT count(*) FROM all_nodes WHERE id IN carray(?)"
 _COUNT_VECTORS = """
 SELECT count(*) FROM all_vectors WHERE node IN carray(?) AND identity = ?"""
 
-_TOMBSTONED = """
-SELECT hash FROM main.tombstones
-WHERE space = ? AND hash IN carray(?)"""
-_SPACE_NUMBER = "SELECT number FROM main.spaces WHERE name = ?"
-_SPACE_OF_KEY = "SELECT name FROM main.spaces WHERE key = ?"
-_SPACES = "SELECT name, key FROM main.spaces WHERE key IS NOT NULL ORDER BY name"
-_META = "SELECT value FROM main.meta WHERE key = ?"
-_RECALL_LOG = "SELECT payload FROM main.recalls WHERE recall_id = ?"
-_RECENT_LOGS = """
-SELECT payload FROM main.recalls
-WHERE number > (SELECT max(number) FROM main.recalls) - ? ORDER BY number DESC"""
 
-
-class TiersReader(Counting, Covering, Attempting, Merging):
+class TiersReader(Ranking, HomeReading, Counting, Covering, Attempting, Merging):
     """A `Reader` inside an open read transaction. Used by one thread at a time."""
 
     def __init__(
@@ -138,29 +103,6 @@ class TiersReader(Counting, Covering, Attempting, Merging):
         self._copy_of = copy_of
         self._sizes = sizes
         self.missing_tiers = missing
-
-    def _rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
-        """Run a query. A text that UTF-8 cannot hold equals nothing that is stored: no rows."""
-        try:
-            return self._connection.execute(sql, bindings).fetchall()
-        except (UnicodeEncodeError, OverflowError):
-            return []
-
-    def _row(self, sql: str, bindings: tuple[Any, ...] = ()) -> Row | None:
-        rows = self._rows(sql, bindings)
-        return rows[0] if rows else None
-
-    def _text(self, sql: str, bindings: tuple[Any, ...] = ()) -> str | None:
-        row = self._row(sql, bindings)
-        return None if row is None or row[0] is None else str(row[0])
-
-    def _integer(self, sql: str, bindings: tuple[Any, ...] = ()) -> int | None:
-        row = self._row(sql, bindings)
-        return None if row is None else int(row[0])
-
-    def _number(self, space: str) -> int:
-        """Find a space's number; one that no space has when there is none of that name."""
-        return self._integer(_SPACE_NUMBER, (space,)) or 0
 
     # -- documents -----------------------------------------------------------------------------
 
@@ -309,105 +251,6 @@ class TiersReader(Counting, Covering, Attempting, Merging):
         rows = self._rows(_RECENT_NODES, (self._number(space), row_limit(limit)))
         return tuple(row[0] for row in rows)
 
-    # -- rankings ------------------------------------------------------------------------------
-
-    def _numbered(self, spaces: Sequence[str]) -> list[tuple[int, str]]:
-        pairs = ((self._number(name), name) for name in dict.fromkeys(spaces))
-        return [(number, name) for number, name in pairs if number]
-
-    def rank_words(
-        self, query: WordQuery, spaces: Sequence[str], *, limit: int, also: Iterable[int] = ()
-    ) -> WordRanking:
-        """Rank nodes by BM25 over every tier at once; see `Reader` and `words`."""
-        wanted = words.Wanted(limit, tuple(also))
-        return words.rank(self._connection, query, wanted, self._numbered(spaces))
-
-    def rank_vectors(
-        self, query: VectorQuery, spaces: Sequence[str], *, limit: int
-    ) -> VectorRanking:
-        """Rank nodes by centred cosine over every tier at once; see `vectors`."""
-        return vectors.rank(self._scans(query.embedder, spaces), query, limit)
-
-    def _scans(self, embedder: str, spaces: Sequence[str]) -> list[vectors.Scan]:
-        """Say what to scan of each tier; nothing where a space holds nothing."""
-        numbers = [number for number, _ in self._numbered(spaces)]
-        return [
-            vectors.Scan(self._connection, tier, self._copy_of(tier, embedder), horizon, numbers)
-            for tier, horizon in enumerate(self._horizons)
-            if horizon.last and numbers
-        ]
-
-    def cosines(
-        self, query: VectorQuery, ids: Iterable[int], space: str | None = None
-    ) -> dict[int, Cosine]:
-        """Measure given nodes, of one space or of any; those without a vector are left out."""
-        found = self._vector_rows(query.embedder, ids, space)
-        if not found:
-            return {}
-        nodes, _, scripts, blobs = zip(*found, strict=True)
-        dim = len(query.raw)
-        rows = np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(len(nodes), dim)
-        means = np.stack([vectors.mean_for(query.means, script, dim) for script in scripts])
-        raw, centred = vectors.cosines_of(rows, means, query)
-        figures = zip(nodes, raw.tolist(), centred.tolist(), strict=True)
-        return {node: Cosine(raw=r, centred=c) for node, r, c in figures}
-
-    def vectors(self, embedder: str, ids: Iterable[int]) -> dict[int, NodeVector]:
-        """Fetch stored rows; nodes without one are left out."""
-        return {
-            node: NodeVector(row=vectors.unit_row(blob), script=script, document=document)
-            for node, document, script, blob in self._vector_rows(embedder, ids)
-        }
-
-    def _vector_rows(
-        self, embedder: str, ids: Iterable[int], space: str | None = None
-    ) -> list[Row]:
-        wanted = id_array(ids)
-        if not len(wanted):
-            return []
-        if space is None:
-            return self._rows(_VECTORS, (apsw.carray(wanted), embedder))
-        numbers = [number for number, _ in self._numbered([space])]
-        rows = [self._rows(_VECTORS_IN, (apsw.carray(wanted), embedder, n)) for n in numbers]
-        return list(chain.from_iterable(rows))
-
-    def means(self, embedder: str, space: str) -> dict[str, ScriptMean]:
-        """Read the means that a space keeps of its own, by script."""
-        rows = chain.from_iterable(
-            self._rows(_MEANS, (embedder, number)) for number, _ in self._numbered([space])
-        )
-        return {
-            script: ScriptMean(
-                nodes, np.frombuffer(row, np.float32), None if p999 is None else (median, p999)
-            )
-            for script, nodes, row, median, p999 in rows
-        }
-
-    def vectors_per_script(self, embedder: str, space: str) -> dict[str, int]:
-        """Count the vectors of a space by script, all tiers at once."""
-        counts: Counter[str] = Counter()
-        for scan in self._scans(embedder, [space]):
-            counts.update(vectors.per_script(scan))
-        return dict(counts)
-
-    def mean_vector(self, embedder: str, space: str, script: str) -> FloatVector:
-        """Take the mean over all vectors of one script in a space; empty for none."""
-        sums = [vectors.sum_of(scan, script) for scan in self._scans(embedder, [space])]
-        found = [(total, count) for total, count in sums if count]
-        if not found:
-            return np.zeros(0, np.float32)
-        total = np.sum([each for each, _ in found], axis=0)
-        mean: FloatVector = (total / sum(count for _, count in found)).astype(np.float32)
-        return mean
-
-    def vectors_by_digest(self, embedder: str, digests: Iterable[str]) -> dict[str, FloatVector]:
-        """Fetch rows of equal embedded text, any space: the vectors are their own cache."""
-        asked = {digest_key(digest): digest for digest in digests}
-        if not asked:
-            return {}
-        found = self._rows(_VECTORS_BY_DIGEST, (embedder, apsw.carray(tuple(asked))))
-        return {asked[key]: vectors.unit_row(blob) for key, blob in found}
-
     def edges(self, ids: Iterable[int], kind: str = SIMILAR) -> tuple[Edge, ...]:
         """List the edges of a kind that touch any of the nodes, both ends present."""
         wanted = id_array(ids)
@@ -430,33 +273,3 @@ class TiersReader(Counting, Covering, Attempting, Merging):
         there = self._integer(_COUNT_NODES, (apsw.carray(ids),)) or 0
         held = self._integer(_COUNT_VECTORS, (apsw.carray(ids), embedder)) or 0
         return there, held, len(self.edges(ids.tolist()))
-
-    # -- the home ------------------------------------------------------------------------------
-
-    def tombstoned(self, space: str, hashes: Iterable[str]) -> set[str]:
-        """Say which of these hashes were forgotten in this space."""
-        asked = tuple(value for value in hashes if value.isascii())  # as all digests are
-        if not asked:
-            return set()
-        return {row[0] for row in self._rows(_TOMBSTONED, (space, apsw.carray(asked)))}
-
-    def space_of_key(self, key: str) -> str | None:
-        """Find the name of the space with this key."""
-        return self._text(_SPACE_OF_KEY, (key,))
-
-    def spaces(self) -> dict[str, str]:
-        """Map every registered space name to its key."""
-        return dict(self._rows(_SPACES))
-
-    def meta(self, key: str) -> str | None:
-        """Read one small setting of the home."""
-        return self._text(_META, (f"home.{key}",))
-
-    def recall_log(self, recall_id: str) -> bytes | None:
-        """Read what was logged for a recall."""
-        row = self._row(_RECALL_LOG, (recall_id,))
-        return bytes(row[0]) if row else None
-
-    def recent_logs(self, limit: int) -> tuple[bytes, ...]:
-        """Read what was logged for the newest recalls, newest first."""
-        return tuple(bytes(row[0]) for row in self._rows(_RECENT_LOGS, (row_limit(limit),)))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 
 import apsw
 
-from ringwood.engine.base import TierTotals, Totals
 from ringwood.engine.sqlite import moves
 from ringwood.engine.sqlite.rows import Row, id_array
+from ringwood.engine.totals import TierTotals, Totals
 from ringwood.types import TIERS, Tier
 
 _HELD: Mapping[Tier, str] = {
