@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
+from ringwood.batches import in_batches
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, FloatVector, Reader
 from ringwood.types import Document, Edge, Node
@@ -70,8 +71,7 @@ def embed_document(
                 ready=ready,
             )
 
-    for start in range(0, len(missing), BATCH):
-        batch = missing[start : start + BATCH]
+    for batch in in_batches(missing, BATCH):
         embedded = meaning.embedder.embed_passages([texts[node] for node in batch])
         unsaved.update(zip(batch, embedded, strict=True))
         rows.update(unsaved)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from ringwood.batches import in_batches
 from ringwood.engine.sqlite.connection import create_database, translated
 from ringwood.engine.sqlite.rows import id_array
 from ringwood.engine.sqlite.versions import pack
@@ -29,6 +30,8 @@ FILES: Mapping[Tier, str] = {
 
 _BATCH = 200
 """Documents in one transaction: the word index then writes segments of a good size."""
+_IDS = 10_000
+"""Nodes that are looked for in another tier at a time."""
 
 _QUICK = ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", "PRAGMA cache_size = -16384")
 _DURABLE = ("PRAGMA synchronous = FULL", "PRAGMA journal_mode = WAL")
@@ -186,9 +189,9 @@ class SqliteLoader:
             if (documents or 0) >= due["document"] or (nodes or 0) >= due["node"]:
                 raise ValueError("an id lies at or above its counter")
         for one, other in itertools.combinations(TIERS, 2):
-            cursor = self._files[other].connection.execute(_NODES)
-            while ids := [row[0] for row in itertools.islice(cursor, 10_000)]:
-                array = apsw.carray(id_array(ids))
+            nodes = self._files[other].connection.execute(_NODES)
+            for rows in in_batches(nodes, _IDS):
+                array = apsw.carray(id_array(row[0] for row in rows))
                 if self._files[one].connection.execute(_AMONG, (array,)).get is not None:
                     raise ValueError(f"a node lies in {one} and in {other}")
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from itertools import islice
 
 import apsw
 
+from ringwood.batches import in_batches
 from ringwood.engine.sqlite import moves
 from ringwood.engine.sqlite.compaction import empty_log, optimise_words
 from ringwood.engine.sqlite.connection import remaining, transaction
@@ -47,9 +47,9 @@ def remove_listed(
     Cut short, it is done again: the list goes last. The gate is held, so that nobody adds to it.
     """
     deadline = time.monotonic() + timeout_s
-    listed = iter([row[0] for row in hot.execute(_LISTED, (tier,))])
+    listed = [row[0] for row in hot.execute(_LISTED, (tier,))]
     removed = 0
-    while batch := list(islice(listed, _BATCH)):
+    for batch in in_batches(listed, _BATCH):
         with transaction(colder, timeout_s=remaining(deadline)):
             removed += _remove(hot, colder, TierWriter(colder, tier, number_in_hot), batch)
     if removed:

@@ -5,13 +5,12 @@ Exchanges have the keys that they have when they are captured, so what is known 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
-from ringwood.capture.buffer import Exchange
+from ringwood.batches import in_batches
 from ringwood.capture.consent import is_paused
 from ringwood.hosts.dsh.sessions import Tally, read_exchanges
 from ringwood.memory import Memory
@@ -67,7 +66,8 @@ def backfill(  # noqa: PLR0913 - what the two callers need of it
         before = exchanges
         read = read_exchanges(file, tally, is_paused=partial(is_paused, memory.home), wanted=wanted)
         try:
-            for batch in _batches(each for each in read if each.closed or not only_closed):
+            whole = (each for each in read if each.closed or not only_closed)
+            for batch in in_batches(whole, BATCH):
                 taken += memory.store_exchanges(batch, dry_run=dry_run, again=again)
                 exchanges += len(batch)
         except OSError as error:
@@ -75,8 +75,3 @@ def backfill(  # noqa: PLR0913 - what the two callers need of it
         sessions += exchanges > before
         on_file(number, len(files))
     return Backfill(sessions, exchanges, taken, tally, tuple(unreadable))
-
-
-def _batches(exchanges: Iterator[Exchange]) -> Iterator[list[Exchange]]:
-    while batch := list(islice(exchanges, BATCH)):
-        yield batch

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from ringwood.batches import in_batches
 from ringwood.engine.base import Engine, Reader, TierOptions
 from ringwood.engine.placement import MOVED_UP_AT, MOVING, Misplaced, Move, TierDates
 from ringwood.errors import BusyError, StorageError
@@ -285,8 +286,8 @@ def _clear_copies(engine: Engine, now: datetime) -> int:
         return 0
     cleared = 0
     for tier, documents in engine.copies().items():
-        for start in range(0, len(documents), BATCH_DOCUMENTS):
-            cleared += engine.drop_copies(tier, documents[start : start + BATCH_DOCUMENTS])
+        for batch in in_batches(documents, BATCH_DOCUMENTS):
+            cleared += engine.drop_copies(tier, batch)
     if token and not missing:
         with engine.writing() as writer, engine.reading() as reader:
             if reader.meta(MOVING) == token:  # else another move began meanwhile

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ringwood.batches import in_batches
 from ringwood.embed.base import FloatRows
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, Reader
@@ -36,7 +35,6 @@ _WRITTEN = 2000
 
 Ends = tuple[int, int]
 """Ids of two nodes, the smaller first."""
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ def read_space(reader: Reader, outline: Outline, meaning: Meaning) -> Space:
     documents: list[int] = []
     scripts: list[str] = []
     rows: list[FloatRows] = [np.empty((0, meaning.embedder.dim), np.float32)]
-    for some in in_batches(_READ, outline.nodes):
+    for some in in_batches(outline.nodes, _READ):
         found = sorted(reader.vectors(meaning.identity, some).items())
         nodes += [node for node, _ in found]
         documents += [each.document for _, each in found]
@@ -254,7 +252,7 @@ def write(engine: Engine, space: Space, identity: str, change: Relinking) -> Non
         owned[space.outline.cards[owner].tier].append((owner, edge))
     whole = True
     for tier, edges in owned.items():
-        for some in in_batches(_WRITTEN, edges):
+        for some in in_batches(edges, _WRITTEN):
             whole = _put(engine, tier, space, identity, some, document_of) and whole
     with engine.reading() as reader:
         missing = reader.missing_tiers
@@ -262,7 +260,7 @@ def write(engine: Engine, space: Space, identity: str, change: Relinking) -> Non
         # One that was measured anew may have lain with its other document.
         elsewhere = [e for other, edges in owned.items() if other != tier for _, e in edges]
         known = [e for e in elsewhere if (e.source, e.target) in space.edges]
-        for gone in in_batches(_WRITTEN, [*change.old, *known] if tier not in missing else []):
+        for gone in in_batches([*change.old, *known] if tier not in missing else [], _WRITTEN):
             with engine.writing(tier) as writer:
                 writer.drop_edges(gone)
     if whole:
@@ -277,7 +275,7 @@ def links_of(reader: Reader, space: Space, identity: str, change: Relinking) -> 
     ends = sorted({end for each in touched for end in each})
     before = [
         each
-        for some in in_batches(_READ, ends)
+        for some in in_batches(ends, _READ)
         for each in reader.owned_edges(some)
         if (each.edge.source, each.edge.target) in touched and each.edge.kind == SIMILAR
     ]
@@ -320,7 +318,7 @@ def _put(
 def _similar(reader: Reader, nodes: Sequence[int]) -> dict[Ends, Edge]:
     return {
         (edge.source, edge.target): edge
-        for some in in_batches(_READ, nodes)
+        for some in in_batches(nodes, _READ)
         for edge in reader.edges(some)
         if edge.kind == SIMILAR
     }
@@ -355,10 +353,3 @@ def mark_key(space: str) -> str:
 
 def _is_news(edge: Edge, known: Edge | None) -> bool:
     return known is None or abs(known.weight - edge.weight) > TOLERANCE
-
-
-def in_batches(size: int, items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Cut items into lists of at most `size`."""
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some

@@ -12,12 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ringwood.batches import in_batches
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.merging import Gone, OwnedEdge, Run, Step
 from ringwood.errors import UsageError
 from ringwood.types import TIERS, Edge, Tier, address_of
 from ringwood.upkeep.dreaming.merge import finish, send_back
-from ringwood.upkeep.dreaming.relink import in_batches, mark_key
+from ringwood.upkeep.dreaming.relink import mark_key
 from ringwood.write import hot
 from ringwood.write.nodes import terms_of
 from ringwood.write.tombstones import source_hash, text_hash
@@ -166,7 +167,7 @@ def _unlink(engine: Engine, step: Step) -> int:
         before = _unchanged(reader, links.before, links.texts)
     gone = [*links.added, *(each.edge for each in links.before)]
     for tier in TIERS:
-        for some in in_batches(_BATCH, gone if tier not in missing else ()):
+        for some in in_batches(gone if tier not in missing else (), _BATCH):
             with engine.writing(tier) as writer:
                 writer.drop_edges(some)
     _put_owned(engine, before)
@@ -197,7 +198,7 @@ def _put_owned(engine: Engine, edges: Sequence[OwnedEdge]) -> None:
         if each.document in cards:
             by_tier[cards[each.document].tier].append(each)
     for tier, theirs in by_tier.items():
-        for some in in_batches(_BATCH, theirs):
+        for some in in_batches(theirs, _BATCH):
             with engine.writing(tier) as writer:
                 for each in some:
                     writer.put_edges(each.document, [each.edge])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ringwood.batches import in_batches
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, NodeVector, Reader
 from ringwood.types import TIERS, Document, Edge
@@ -47,8 +48,8 @@ def measure_across(engine: Engine, meaning: Meaning, link: LinkOptions) -> int:
         with engine.reading() as reader:
             here = meaning_of(reader, meaning, space)
             found = list(_changed(reader, here, space, link))
-        for start in range(0, len(found), _BATCH):
-            _write(engine, found[start : start + _BATCH], meaning.identity)
+        for some in in_batches(found, _BATCH):
+            _write(engine, some, meaning.identity)
         changed += len(found)
     return changed
 
@@ -58,8 +59,8 @@ def _changed(reader: Reader, meaning: Meaning, space: str, link: LinkOptions) ->
     cards = {card.id: card for card in reader.roots(space)}
     nodes = reader.node_ids(cards)
     seen: set[tuple[int, int]] = set()
-    for start in range(0, len(nodes), _BATCH):
-        edges = reader.edges(nodes[start : start + _BATCH])
+    for some in in_batches(nodes, _BATCH):
+        edges = reader.edges(some)
         ends = {end for edge in edges for end in (edge.source, edge.target)}
         rows = reader.vectors(meaning.identity, ends)
         for edge in edges:

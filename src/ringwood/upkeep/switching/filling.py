@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 
+from ringwood.batches import in_batches
 from ringwood.embed.meaning import Meaning
 from ringwood.engine.base import Engine, FloatVector, Reader
 from ringwood.errors import EmbedderError
@@ -116,8 +117,7 @@ class Filling:
             EmbedderError: when all of a batch fail.
         """
         rows: dict[str, FloatVector] = {}
-        digests = iter(texts)
-        while batch := list(islice(digests, BATCH)):
+        for batch in in_batches(texts, BATCH):
             try:
                 rows |= self._rows(texts, batch)
             except EmbedderError as error:
