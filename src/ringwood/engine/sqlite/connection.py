@@ -17,7 +17,7 @@ import apsw
 
 from ringwood.durable import replacing
 from ringwood.engine.sqlite.rows import RowError
-from ringwood.engine.sqlite.schema import migrate, version_of
+from ringwood.engine.sqlite.schema import APPLICATION_ID, MARKED, migrate, version_of
 from ringwood.errors import (
     DISK_FULL,
     BusyError,
@@ -42,9 +42,11 @@ _UNTRUSTING = "PRAGMA trusted_schema = OFF"  # a crafted file calls no function 
 _CASCADE = "PRAGMA foreign_keys = ON"
 _LOG_AHEAD = "PRAGMA journal_mode = WAL"
 
-_HAS_IDENTITY = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'identity')"
-_FOREIGN = """
-SELECT next NOT IN (SELECT file FROM identity) FROM counters WHERE name = 'file'"""
+# Sets what stands there already, and so writes the first page: by the mark on it, a log is told
+# from that of another file.
+_SIGN_LOG = f"PRAGMA application_id = {APPLICATION_ID}"
+_SCHEMA_CHANGES = 1000
+"""More than one log can hold of what moves a mark on: each adds one to it."""
 
 ATTACH: Mapping[Tier, str] = {"warm": "ATTACH ? AS warm", "cold": "ATTACH ? AS cold"}
 """How the colder tiers join a connection to the hot one."""
@@ -87,7 +89,12 @@ def name_for_reading(path: Path) -> str:
     """
     if is_writable(path):
         return str(path)
-    return f"{path.absolute().as_uri()}?{'mode=ro' if log_bytes(path) else 'immutable=1'}"
+    return f"{path.absolute().as_uri()}?mode=ro" if log_bytes(path) else _name_without_log(path)
+
+
+def _name_without_log(path: Path) -> str:
+    """Name a file to SQLite as one that never changes: whatever lies beside it is left alone."""
+    return f"{path.absolute().as_uri()}?immutable=1"
 
 
 def create_database(path: Path) -> None:
@@ -171,24 +178,45 @@ def inspect(path: Path) -> int:
         DamagedError: when the log beside it belongs to another file.
         StorageError: when another program wrote it.
     """
-    with closing(apsw.Connection(name_for_reading(path), flags=_OPEN)) as connection:
-        # Closing would otherwise move what a newer Ringwood left in its log into the file.
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
-        version = version_of(connection, path)
-        if log_bytes(path) and connection.execute(_HAS_IDENTITY).get:
-            _require_own_log(connection, path)
-        return version
+    require_own_log(path)
+    with closing(_connect_to_look(name_for_reading(path))) as connection:
+        return version_of(connection, path)
 
 
-def _require_own_log(connection: apsw.Connection, path: Path) -> None:
-    """Refuse what a file and the log of another one make together: SQLite reads any whole log."""
-    if connection.execute(_FOREIGN).get:
+def require_own_log(path: Path) -> None:
+    """Refuse what a file and the log of another one make together: SQLite reads any whole log.
+
+    Every log of ours holds the first page, and so what is read through it has its mark. A file that
+    has none yet, or whose first page is torn, is taken for the one that the log belongs to.
+
+    Raises:
+        DamagedError: when the log beside it belongs to another file. Neither was changed.
+    """
+    if not log_bytes(path):
+        return
+    try:
+        with closing(_connect_to_look(_name_without_log(path))) as file:
+            version, mark = file.pragma("user_version"), file.pragma("schema_version")
+    except apsw.Error as error:
+        if is_damage(error):
+            return
+        raise
+    with closing(_connect_to_look(name_for_reading(path))) as both:
+        moved_on = abs(both.pragma("schema_version") - mark)
+    if version >= MARKED and moved_on > _SCHEMA_CHANGES:
         raise DamagedError(
             f"the log beside {path} is not its own: one of the two was put there later; nothing was"
             " changed",
             mend=f"move {path.name}-wal and {path.name}-shm away, if the file is the right one",
         )
+
+
+def _connect_to_look(name: str) -> apsw.Connection:
+    connection = apsw.Connection(name, flags=_OPEN)
+    # Closing would otherwise move what is in a log into its file, whoever wrote it.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.set_busy_timeout(round(BUSY_TIMEOUT_S * 1000))
+    return connection
 
 
 def upgrade(path: Path, version: int) -> None:
@@ -214,8 +242,11 @@ def transaction(connection: apsw.Connection, *, timeout_s: float) -> Iterator[No
     connection.set_busy_timeout(max(0, round(timeout_s * 1000)))
     with full_disk_told(connection):
         connection.execute("BEGIN IMMEDIATE")
+        before = connection.total_changes()
         try:
             yield
+            if connection.total_changes() != before:
+                connection.execute(_SIGN_LOG)
             connection.execute("COMMIT")
         except BaseException:
             # SQLite has already rolled back after some errors; a second ROLLBACK would raise.

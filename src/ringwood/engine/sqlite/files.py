@@ -24,6 +24,7 @@ from ringwood.engine.sqlite.connection import (
     log_bytes,
     meaning_of,
     no_home,
+    require_own_log,
     transaction,
     translated,
     upgrade,
@@ -187,6 +188,11 @@ def _versions_of(paths: Mapping[Tier, Path]) -> dict[Tier, int | None]:
 def _version_at(tier: Tier, path: Path) -> int | None:
     try:
         return inspect(path)
+    except DamagedError as error:
+        if tier == "hot":
+            raise
+        _log.error("going on without the %s tier: %s", tier, error.message)
+        return None
     except apsw.Error as error:
         if tier == "hot" or not _is_lost(error):
             raise meaning_of(error, path) from error
@@ -247,6 +253,7 @@ def identities_of(
 
 def attach_all(paths: Mapping[Tier, Path], identities: tuple[Identity, ...]) -> Attached:
     """Open hot for reading and attach the colder tiers, but those whose identity is None."""
+    require_own_log(paths["hot"])
     connection = connect_for_reading(paths["hot"])
     try:
         if version_of(connection, paths["hot"]) != len(MIGRATIONS):
@@ -267,12 +274,15 @@ def attach_all(paths: Mapping[Tier, Path], identities: tuple[Identity, ...]) -> 
 def _attach_whole(connection: apsw.Connection, tier: Tier, path: Path) -> bool:
     """Attach a tier if it can be read, is current, and agrees with hot about the spaces."""
     try:
+        require_own_log(path)
         attach(connection, tier, path)
         if connection.execute(_VERSION[tier]).get == len(MIGRATIONS):
             connection.execute(_LARGEST[tier]).fetchall()  # a look into the tables themselves
             if not connection.execute(_AT_ODDS[tier]).get:
                 return True
             _log.error("the %s tier numbers its spaces unlike this home: left out", tier)
+    except DamagedError:
+        return False  # `verify` says why
     except apsw.Error as error:
         if not _is_lost(error):
             raise

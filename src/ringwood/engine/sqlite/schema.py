@@ -7,6 +7,7 @@ empty in the others costs a page each and saves a second schema.
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import apsw
@@ -292,6 +293,15 @@ CREATE TABLE removals (
 PRAGMA user_version = 9;
 """
 
+_MARK = """
+-- Which file this is stands on the first page from here on (see `MARKED`), and in two rows no more:
+-- of these a log of a colder tier held none, and one of a file that was written anew held both.
+DROP TABLE identity;
+DELETE FROM counters WHERE name = 'file';
+
+PRAGMA user_version = 10;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FIRST,
     _ACTORS,
@@ -302,8 +312,13 @@ MIGRATIONS: tuple[str, ...] = (
     _ATTEMPTS,
     _IDENTITY,
     _REMOVALS,
+    _MARK,
 )
 """Append only. The n-th takes a file from version n - 1 to n, and sets `user_version` itself."""
+
+MARKED = MIGRATIONS.index(_MARK) + 1
+"""The version from which on a file has a mark of its own: SQLite's count of schema changes, which
+begins at random. What changes a schema or writes a file anew adds a few to it, and no more."""
 
 VIEWS = """
 -- The hottest copy of a document wins, as a whole: its nodes and what hangs on them with it.
@@ -398,3 +413,10 @@ def migrate(connection: apsw.Connection, version: int) -> None:
     for script in MIGRATIONS[version:]:
         with connection:
             connection.execute(script)
+            if script is _MARK:
+                set_mark(connection)
+
+
+def set_mark(connection: apsw.Connection) -> None:
+    """Give a file a mark that no other has: it is a new one, or was made as the copy of one."""
+    connection.pragma("schema_version", 1 + secrets.randbelow(2**30))

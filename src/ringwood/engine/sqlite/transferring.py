@@ -16,7 +16,7 @@ from ringwood.engine.sqlite.connected import Connected
 from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, transaction, translated
 from ringwood.engine.sqlite.files import Attached
 from ringwood.engine.sqlite.load import FILES
-from ringwood.engine.sqlite.schema import MIGRATIONS
+from ringwood.engine.sqlite.schema import MIGRATIONS, set_mark
 from ringwood.engine.transfer import Dump, FileCopy
 from ringwood.errors import UsageError, refusal
 from ringwood.types import TIERS, Tier
@@ -29,12 +29,6 @@ _ELSEWHERE = "check that disk, or choose another place, then call again"
 _BEGIN_FILLING = "INSERT OR IGNORE INTO meta VALUES ('filling', 'begun')"
 _GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 _NEXT_GENERATION = "UPDATE meta SET value = ? + 1 WHERE key = 'generation'"
-# A copy is a file of its own: the log of the original is not read into it where one takes the
-# other's place.
-_OF_ITS_OWN = (
-    "UPDATE identity SET file = abs(random() % 1000000000000)",
-    "UPDATE counters SET next = (SELECT file FROM identity) WHERE name = 'file'",
-)
 _MIRRORED = "SELECT id, mirrored_sha256, mirrored_path FROM all_documents"
 _MIRRORED_HERE = "SELECT id, mirrored_sha256, mirrored_path FROM documents"
 _UNMIRROR = "UPDATE documents SET mirrored_sha256 = NULL WHERE id = ?"
@@ -169,8 +163,9 @@ def _copy(source: apsw.Connection, schema: str, path: Path, tell: Callable[[int]
             while not copying.done:
                 copying.step(_PAGES)
                 tell(copying.page_count - copying.remaining)
-        for rename in _OF_ITS_OWN:
-            target.execute(rename)
+        # A copy is a file of its own: the log of the original is not read into it where one takes
+        # the other's place.
+        set_mark(target)
     _sync(path)
 
 
