@@ -1,8 +1,9 @@
 """A long life in one process, with others beside it: nothing grows but what is kept.
 
 The process under test stores, edits, captures, recalls, forgets, rotates, dreams and compacts, and
-forgets as much as it stores, so that what it holds stays the same. Run as a program it is that
-process: it prints a sample as JSON every so often, until its input ends.
+forgets as much as it stores, so that what it holds stays the same. What it takes up until its home
+has that size, and every kind of work was done, is no growth: the measuring begins after that. Run
+as a program it is that process: it prints a sample as JSON every so often, until its input ends.
 """
 
 from __future__ import annotations
@@ -31,14 +32,19 @@ DOCUMENTS = 100
 """Documents that are kept; those before them are forgotten."""
 OTHERS = 20
 """Documents of others beside it that are kept."""
-WARM_UP = 2 / 15
-"""Share of the run after which growth counts: caches and maps have their size by then."""
+WARM_UP = 100
+"""Rounds after which growth counts: five dreams and two compactions, so that caches have their
+size."""
 GROWTH = 0.05
-"""By how much resident memory may grow after that."""
+"""By how much resident memory may grow after that, and the home by how many documents."""
+LEAK = 200_000
+"""Bytes that are lost on purpose with every round, for the control."""
 LOG_LIMIT = 16 * 2**20
 """Bytes that a write-ahead log may have outside compaction."""
 SAMPLES = 60
 """How many are taken in a run, about."""
+SETTLING_S = 600.0
+"""How long the warm-up may take beyond the length of the run."""
 PROMPT_S = 30.0
 """How long the process may take to end."""
 
@@ -58,8 +64,9 @@ class Sample:
     """Seconds since it began."""
     rounds: int
     """Rounds of work that are done."""
-    pss: int
-    """Bytes of memory that are its own, with its share of what is mapped by several."""
+    resident: int
+    """Bytes of memory in use: the median over the rounds since the last sample, for upkeep takes
+    some for a moment and gives it back."""
     descriptors: int
     """Open files."""
     threads: int
@@ -68,6 +75,8 @@ class Sample:
     """The largest write-ahead log since the last sample, outside compaction, bytes."""
     documents: int
     """Documents in the home."""
+    size: int
+    """Bytes of its databases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +87,28 @@ class Soak:
     """In order."""
     refused: int
     """Commands beside it that failed."""
+    warm_up: int = WARM_UP
+    """Rounds after which growth counts."""
 
     @property
     def settled(self) -> tuple[Sample, ...]:
         """The samples after the warm-up."""
-        begin = self.samples[-1].at_s * WARM_UP
-        return tuple(sample for sample in self.samples if sample.at_s >= begin)
+        return tuple(sample for sample in self.samples if sample.rounds >= self.warm_up)
 
     @property
     def growth(self) -> float:
-        """Median memory of the last quarter over that of the first, less one."""
-        pss = [sample.pss for sample in self.settled]
-        quarter = max(1, len(pss) // 4)
-        return median(pss[-quarter:]) / median(pss[:quarter]) - 1
+        """Growth of the resident memory."""
+        return self._growth([sample.resident for sample in self.settled])
+
+    @property
+    def more_documents(self) -> float:
+        """Growth of the home in documents: where it grows, memory may."""
+        return self._growth([sample.documents for sample in self.settled])
+
+    @property
+    def more_bytes(self) -> float:
+        """Growth of the home in bytes: it keeps what was forgotten as hashes, and some undo."""
+        return self._growth([sample.size for sample in self.settled])
 
     @property
     def more_descriptors(self) -> int:
@@ -107,10 +125,11 @@ class Soak:
         """The largest write-ahead log, bytes."""
         return max(sample.log for sample in self.samples)
 
-    def holds(self, growth: float = GROWTH) -> bool:
+    def holds(self) -> bool:
         """Say whether nothing grew by more than it may."""
         return (
-            self.growth < growth
+            self.growth < GROWTH
+            and self.more_documents < GROWTH
             and self.more_descriptors <= 0
             and self.more_threads <= 0
             and self.log <= LOG_LIMIT
@@ -119,12 +138,21 @@ class Soak:
 
     def told(self) -> str:
         """Say it in a line."""
-        last = self.samples[-1]
+        first, last = self.settled[0], self.samples[-1]
         return (
-            f"{last.at_s / 60:.1f} min, memory {last.pss / 2**20:.0f} MB {self.growth:+.1%},"
+            f"{(last.at_s - first.at_s) / 60:.1f} min after {first.rounds} rounds,"
+            f" memory {last.resident / 2**20:.0f} MB {self.growth:+.1%},"
+            f" {last.documents} documents {self.more_documents:+.1%},"
+            f" {last.size / 2**20:.1f} MB on disk {self.more_bytes:+.1%},"
             f" log at most {self.log / 2**20:.1f} MB, descriptors {self.more_descriptors:+d},"
             f" threads {self.more_threads:+d}, {self.refused} refused"
         )
+
+    @staticmethod
+    def _growth(values: Sequence[int]) -> float:
+        """Compare the median of the last quarter with that of the first."""
+        quarter = max(1, len(values) // 4)
+        return median(values[-quarter:]) / median(values[:quarter]) - 1
 
     @staticmethod
     def _more(counts: Sequence[int]) -> int:
@@ -137,15 +165,18 @@ def soak(
     *,
     minutes: float,
     documents: int = DOCUMENTS,
+    warm_up: int = WARM_UP,
     seed: int = 1,
     leaks: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Soak:
-    """Let one process live for so long, with hooks and commands beside it."""
+    """Let one process live for so long after its warm-up, with hooks and commands beside it."""
     every_s = minutes * 60 / SAMPLES
     words = [str(home), str(documents), str(seed), str(every_s), "leaks" if leaks else "sound"]
     samples: list[Sample] = []
     chance, refused = random.Random(seed), 0
+    for _ in range(OTHERS):
+        _hand_over(home, chance)
     with subprocess.Popen(
         [sys.executable, "-m", "tests.faults.soak", *words],
         stdin=subprocess.PIPE,
@@ -155,17 +186,20 @@ def soak(
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        until = time.monotonic() + minutes * 60
-        while time.monotonic() < until:
+        until, latest = None, time.monotonic() + minutes * 60 + SETTLING_S
+        while time.monotonic() < (until or latest):
             sample = Sample(**json.loads(process.stdout.readline()))
             samples.append(sample)
+            if until is None and sample.rounds >= warm_up:
+                until = time.monotonic() + minutes * 60
             say(json.dumps(asdict(sample)))
             _hand_over(home, chance)
             refused += not _command_succeeds(home, chance)
         process.stdin.close()
-        process.stdout.read()
+        samples += [Sample(**json.loads(line)) for line in process.stdout]
         assert process.wait(PROMPT_S) == 0
-    return Soak(tuple(samples), refused)
+    assert until is not None, f"only {samples[-1].rounds} rounds of warm-up were done"
+    return Soak(tuple(samples), refused, warm_up)
 
 
 def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
@@ -180,7 +214,7 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
         last.rounds,
         sound.told(),
         f"with a planted leak: {leaking.told()}",
-        holds=sound.holds() and not leaking.holds() and leaking.more_descriptors > 0,
+        holds=sound.holds() and leaking.growth > GROWTH and leaking.more_descriptors > 0,
     )
 
 
@@ -232,25 +266,26 @@ def live(home: Path, documents: int, seed: int, every_s: float, *, leaks: bool) 
     """Work until the input ends, and print a sample every so often."""
     chance, leaked = random.Random(seed), []
     started = sampled = time.monotonic()
-    rounds = log = 0
+    rounds, since = 0, _Since()
     with Memory.open(home, embedder="hashing", wait_s=0.0) as memory:
         for number in range(-documents, 0):
             _store(memory, chance, number)
         while not select.select([sys.stdin], [], [], 0)[0]:
             _work(memory, chance, rounds, documents)
             rounds += 1
-            log = max(log, _log_size(home))
+            if leaks:
+                leaked.append((os.urandom(LEAK), os.open(home, os.O_RDONLY)))
+            since.note(home)
             if rounds % 40 == 0:
                 memory.compact()
-            if leaks:
-                leaked.append((bytearray(200_000), os.open(home, os.O_RDONLY)))
             if time.monotonic() - sampled >= every_s:
                 memory.wait(30.0)
                 sampled = time.monotonic()
-                sample = _sample(sampled - started, rounds, log, sum(memory.spaces().values()))
+                kept = sum(memory.spaces().values())
+                sample = since.sample(home, sampled - started, rounds, kept)
                 sys.stdout.write(json.dumps(asdict(sample)) + "\n")
                 sys.stdout.flush()
-                log = 0
+                since = _Since()
 
 
 def _work(memory: Memory, chance: random.Random, rounds: int, documents: int) -> None:
@@ -291,26 +326,36 @@ def _text(chance: random.Random) -> str:
     return "\n\n".join(parts)
 
 
-def _sample(at_s: float, rounds: int, log: int, documents: int) -> Sample:
-    lines = Path("/proc/self/smaps_rollup").read_text("ascii").splitlines()
-    [pss] = [int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")]
-    return Sample(
-        at_s=round(at_s, 1),
-        rounds=rounds,
-        pss=pss,
-        descriptors=_entries("/proc/self/fd"),
-        threads=_entries("/proc/self/task"),
-        log=log,
-        documents=documents,
-    )
+class _Since:
+    """What was seen since the last sample."""
+
+    def __init__(self) -> None:
+        self._resident: list[int] = []
+        self._log = 0
+
+    def note(self, home: Path) -> None:
+        """Look after a round."""
+        lines = Path("/proc/self/smaps_rollup").read_text("ascii").splitlines()
+        [resident] = [int(line.split()[1]) * 1024 for line in lines if line.startswith("Rss:")]
+        self._resident.append(resident)
+        self._log = max(self._log, *(file.stat().st_size for file in home.glob("*.db-wal")))
+
+    def sample(self, home: Path, at_s: float, rounds: int, documents: int) -> Sample:
+        """Sum it up."""
+        return Sample(
+            at_s=round(at_s, 1),
+            rounds=rounds,
+            resident=round(median(self._resident)),
+            descriptors=_entries("/proc/self/fd"),
+            threads=_entries("/proc/self/task"),
+            log=self._log,
+            documents=documents,
+            size=sum(file.stat().st_size for file in home.glob("*.db")),
+        )
 
 
 def _entries(folder: str) -> int:
     return sum(1 for _ in Path(folder).iterdir())
-
-
-def _log_size(home: Path) -> int:
-    return max(file.stat().st_size for file in home.glob("*.db-wal"))
 
 
 if __name__ == "__main__":

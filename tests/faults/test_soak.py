@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.faults.soak import LOG_LIMIT, Sample, Soak, soak
+from tests.faults.soak import GROWTH, LOG_LIMIT, WARM_UP, Sample, Soak, soak
 
 pytestmark = pytest.mark.skipif(
     "not __import__('pathlib').Path('/proc/self/smaps_rollup').exists()", reason="needs Linux"
@@ -21,7 +21,7 @@ FEW = 12
 
 
 def test_a_short_life_leaves_no_file_open_and_no_log_large(tmp_path: Path) -> None:
-    lived = soak(tmp_path / "home", minutes=SHORT, documents=FEW)
+    lived = soak(tmp_path / "home", minutes=SHORT, documents=FEW, warm_up=1)
 
     assert lived.samples[-1].rounds > 0
     assert lived.more_descriptors <= 0, lived.told()
@@ -32,12 +32,15 @@ def test_a_short_life_leaves_no_file_open_and_no_log_large(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_planted_leak_is_found(tmp_path: Path) -> None:
-    lived = soak(tmp_path / "home", minutes=LONGER, documents=FEW, leaks=True)
+    lived = soak(tmp_path / "home", minutes=LONGER, documents=FEW, warm_up=10, leaks=True)
 
     assert lived.more_descriptors > 0, lived.told()
+    assert lived.growth > GROWTH, lived.told()
 
 
-STEADY = Sample(at_s=0, rounds=1, pss=100, descriptors=9, threads=3, log=1, documents=5)
+STEADY = Sample(
+    at_s=0, rounds=WARM_UP, resident=100, descriptors=9, threads=3, log=1, documents=50, size=7
+)
 
 
 def life(*samples: Sample) -> Soak:
@@ -53,13 +56,14 @@ def life(*samples: Sample) -> Soak:
 
 
 def test_a_life_without_growth_holds() -> None:
-    assert life(STEADY, replace(STEADY, pss=104)).holds()
+    assert life(STEADY, replace(STEADY, resident=104, documents=52, size=9)).holds()
 
 
 @pytest.mark.parametrize(
     "later",
     [
-        replace(STEADY, pss=106),
+        replace(STEADY, resident=106),
+        replace(STEADY, documents=53),
         replace(STEADY, descriptors=10),
         replace(STEADY, threads=4),
         replace(STEADY, log=LOG_LIMIT + 1),
@@ -70,7 +74,7 @@ def test_each_kind_of_growth_is_found(later: Sample) -> None:
 
 
 def test_what_is_taken_up_while_it_warms_up_is_no_growth() -> None:
-    cold = replace(STEADY, pss=50, descriptors=4, threads=1)
+    cold = replace(STEADY, rounds=WARM_UP - 1, resident=50, descriptors=4, threads=1, documents=9)
     assert life(cold, *[STEADY] * 9).holds()
 
 
