@@ -120,10 +120,13 @@ def open_current(paths: Mapping[Tier, Path]) -> Attached | None:
         return None
     with translated(paths["hot"].parent):
         attached = attach_all(paths, identities_of(paths))
-        if not any(_unknown_to_hot(attached)):
-            return attached
-        attached.connection.close()
-        return None
+        is_current = False
+        try:
+            is_current = not any(_unknown_to_hot(attached))
+        finally:
+            if not is_current:
+                attached.connection.close()
+        return attached if is_current else None
 
 
 def open_read_only(paths: Mapping[Tier, Path], without: Collection[Tier] = ()) -> Attached:
