@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from ringwood.text.stamps import write_stamp
 from ringwood.types import Dropped, Hit, NodeRef, Recall, Term
 
 
@@ -23,7 +24,7 @@ def to_json(recall: Recall, *, why: bool) -> dict[str, Any]:
 
 def stamp(moment: datetime) -> str:
     """Write a time as RFC 3339 in UTC with milliseconds and `Z`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return write_stamp(moment, "milliseconds")
 
 
 def _hit(hit: Hit) -> dict[str, Any]:

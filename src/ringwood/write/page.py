@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import cast, get_args
 
+from ringwood.text.stamps import read_stamp, write_stamp
 from ringwood.types import Actor, Document
 from ringwood.write.draft import sha256_of
 
@@ -64,9 +65,9 @@ def write_page(page: Page) -> str:
         "actor": document.actor,
         "form": _EXCHANGE if page.exchange else "",
         "importance": repr(document.importance),
-        "created": _stamp(document.created_at),
-        "stored": _stamp(document.stored_at),
-        "changed": _stamp(document.changed_at),
+        "created": write_stamp(document.created_at),
+        "stored": write_stamp(document.stored_at),
+        "changed": write_stamp(document.changed_at),
         "sha256": document.sha256,
     }
     needed = ("source", "ringwood")
@@ -122,10 +123,6 @@ def same_document(page: Page, document: Document, text: str) -> bool:
     parts = ("id", "space", "path", "title", "source", "actor", "sha256")
     same = all(getattr(known, name) == (getattr(document, name) or None) for name in parts)
     return same and page.text == text
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _quoted(value: str) -> str:
@@ -186,9 +183,9 @@ def _importance(card: dict[str, str]) -> float:
 def _moment(card: dict[str, str], name: str) -> datetime:
     given = _needed(card, name)
     try:
-        moment = datetime.fromisoformat(given)
+        moment = read_stamp(given)
     except ValueError as error:
-        raise PageError(f"{given[:80]!r} is no time") from error
-    if moment.utcoffset() != timedelta(0) or moment > _LATEST:
+        raise PageError(f"{given[:80]!r} is no time of ours") from error
+    if moment > _LATEST:
         raise PageError(f"{given[:80]!r} is no time of ours")
-    return moment.astimezone(UTC)
+    return moment

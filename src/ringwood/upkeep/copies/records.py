@@ -19,6 +19,7 @@ import regex
 
 from ringwood.engine.transfer import COLUMNS, Row
 from ringwood.recall.browse import is_space_name
+from ringwood.text.stamps import read_stamp, write_stamp
 from ringwood.types import TIERS, Actor, Kind, State
 
 LARGEST_ID = 2**53
@@ -103,15 +104,11 @@ def _share(value: object) -> float:
 
 
 def _write_stamp(value: int) -> str:
-    moment = _EPOCH + value * _MICROSECOND
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return write_stamp(_EPOCH + value * _MICROSECOND)
 
 
 def _stamp(value: object) -> int:
-    moment = datetime.fromisoformat(_text(value))
-    if moment.tzinfo is None:
-        raise ValueError("it has no time zone")
-    return (moment - _EPOCH) // _MICROSECOND
+    return (read_stamp(_text(value)) - _EPOCH) // _MICROSECOND
 
 
 def _blob(value: object) -> bytes:
