@@ -77,12 +77,27 @@ def exists(home: str) -> bool:
 
 
 def require(home: str) -> None:
-    """Raise NoHomeError when there is no home here."""
-    if not exists(home):
+    """Raise NoHomeError when there is no home here, or too little of one to open."""
+    if exists(home):
+        return
+    if _has_remains(home):
         raise NoHomeError(
-            f"There is no memory at {home}.",
-            mend=f"ringwood init --home {home}",
+            f"There is no {HOT_FILE} at {home}, only what is left of a memory.",
+            mend=f"put it back, or make it anew: ringwood salvage --home {home};"
+            " ringwood init begins without what is left",
         )
+    raise NoHomeError(f"There is no memory at {home}.", mend=f"ringwood init --home {home}")
+
+
+def _has_remains(home: str) -> bool:
+    """Say whether an older tier lies here, or a mirror with something in it."""
+    tiers = ("memory-warm.db", "memory-cold.db")
+    if any(os.path.exists(os.path.join(home, name)) for name in tiers):
+        return True
+    try:
+        return bool(os.listdir(os.path.join(home, MIRROR_FOLDER)))
+    except OSError:  # there is none, or it cannot be looked into
+        return False
 
 
 def create_folder(path: str) -> None:

@@ -293,6 +293,29 @@ def test_a_dry_run_says_what_would_be_and_changes_nothing(home: Path) -> None:
     assert {f.name for f in home.iterdir() if not f.name.endswith(("-wal", "-shm"))} == names
 
 
+def test_a_missing_tier_is_named_and_not_taken_for_a_sound_one(home: Path) -> None:
+    (home / "memory-warm.db").unlink()
+    with (
+        Memory.open(home, embedder="hashing") as memory,
+        pytest.raises(UsageError, match="warm tier is not there") as caught,
+    ):
+        memory.salvage()
+    assert "ringwood salvage warm" in caught.value.mend
+
+
+@pytest.mark.parametrize("left", ["mirror", "older tiers"])
+def test_a_home_without_its_hot_file_names_what_makes_it_anew(home: Path, left: str) -> None:
+    if left == "mirror":
+        drop_databases(home)
+    else:
+        (home / "memory.db").unlink()
+        shutil.rmtree(home / "mirror")
+    with Memory.open(home) as memory, pytest.raises(NoHomeError) as caught:
+        memory.recall("pump")
+    assert "ringwood salvage" in caught.value.mend
+    assert "ringwood init" in caught.value.mend
+
+
 def test_where_nothing_is_there_is_nothing_to_salvage(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "none") as memory, pytest.raises(NoHomeError):
         memory.salvage()

@@ -98,6 +98,12 @@ def _chosen(
             )
         return (tier,)
     chosen = [each for each in reversed(TIERS) if _is_wanted(task, each, standing)]
+    missing = [each for each in TIERS if standing[each] == "missing"]
+    if not chosen and missing:
+        raise UsageError(
+            f"Nothing is broken, but the file of the {missing[0]} tier is not there.",
+            mend=f"mount it or put it back; if it is gone for good: ringwood salvage {missing[0]}",
+        )
     if not chosen:
         raise UsageError(
             "Every tier is sound: there is nothing to salvage.",
