@@ -140,9 +140,11 @@ def is_unfinished(engine: Engine) -> bool:
 def doubted_at(reader: Reader, now: datetime) -> datetime | None:
     """Return what the clock said when a rotation last doubted it; None where it is believed."""
     doubted, rotated = _moment(reader.meta(_DOUBTED_AT)), _moment(reader.meta(_ROTATED_AT))
-    if doubted is None or (rotated is not None and rotated >= doubted):
+    # By a clock that was set back, a rotation of before lies ahead, and says nothing of the doubt.
+    latest = now + BACKWARD
+    if doubted is None or (rotated is not None and doubted <= rotated <= latest):
         return None
-    return doubted if doubted <= now + BACKWARD else None  # else it has gone back since
+    return doubted if doubted <= latest else None  # else it has gone back since
 
 
 def finish(engine: Engine, now: datetime) -> int:
