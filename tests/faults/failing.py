@@ -56,6 +56,7 @@ from ringwood.names import GLOBAL
 from ringwood.serve.cli.app import run as run_command
 
 ERRORS = ("ENOSPC", "EIO", "EDQUOT")
+_NO_ROOM = ("ENOSPC", "EDQUOT")
 Way = Literal["open", "opening", "command"]
 """`open`: the home is open before; `opening`: it is opened under the fault."""
 
@@ -289,6 +290,7 @@ def spoil(
         errors = [text or "" for what, _, text, *_ in lines if what == "error"]
         if fault.way == "command":
             problems += _answer_of(folder, fault, errors)
+        problems += _misnamed(fault, errors)
         warm.call(judge.judge, name, str(folder))
         if fault.point.call in OPENS and fault.goes_on:
             # Whom nothing is opened for may be refused, if it is said.
@@ -334,6 +336,15 @@ def _answer_of(folder: Path, fault: Fault, errors: list[str]) -> Iterator[str]:
             yield f"untyped: {answer['error']['message']}"
     if code != "0" and "error" not in answer and answer.get("hits") != []:
         yield f"silent: the command ends with {code} and names no error"
+
+
+def _misnamed(fault: Fault, errors: Iterable[str]) -> Iterator[str]:
+    """Say where a disk that is full was called anything else.
+
+    Not of a file that cannot be opened: SQLite tries it again to read only, and tells of that.
+    """
+    if fault.error in _NO_ROOM and fault.point.call not in OPENS:
+        yield from (f"misnamed: {error}" for error in errors if "disk_full" not in error)
 
 
 def _text_of(file: Path) -> str:

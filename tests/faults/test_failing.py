@@ -64,6 +64,20 @@ def test_a_store_whose_sync_fails_is_not_acknowledged_and_the_next_one_is(bench:
     assert outcome.problems == ()
 
 
+@pytest.mark.parametrize(
+    ("call", "error"), [("pwrite64", "EDQUOT"), ("fdatasync", "ENOSPC"), ("fdatasync", "EDQUOT")]
+)
+def test_a_quota_that_is_used_up_is_a_full_disk(bench: Bench, call: str, error: str) -> None:
+    """Of SQLite, it is a disk that fails: it says `full` of a write that meets ENOSPC alone."""
+    fault = Fault(Point(call, 1), error, goes_on=True, way="open")
+
+    outcome = failing.spoil(bench, "few stored", fault)
+
+    assert outcome.hit
+    assert "disk_full" in outcome.errors
+    assert outcome.problems == ()
+
+
 def test_the_judge_finds_out_who_swallows_errors(bench: Bench) -> None:
     fault = Fault(Point("fdatasync", 1), "EIO", goes_on=True, way="open")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from ringwood.engine.sqlite import files
-from ringwood.engine.sqlite.connection import transaction
+from ringwood.engine.sqlite.connection import full_disk_told, transaction
 from ringwood.errors import FullError
 
 _log = logging.getLogger(__name__)
@@ -57,7 +57,8 @@ def optimise_words(connection: apsw.Connection, *, timeout_s: float) -> None:
 def empty_log(connection: apsw.Connection, *, wait_s: float = _READERS_S) -> bool:
     """Bring the log into the file and cut it to nothing; False when a reader is in the way."""
     connection.set_busy_timeout(round(wait_s * 1000))
-    return not connection.execute(_EMPTY_LOG).fetchall()[0][0]
+    with full_disk_told(connection):
+        return not connection.execute(_EMPTY_LOG).fetchall()[0][0]
 
 
 def bound_log(connection: apsw.Connection, path: Path) -> None:

@@ -126,8 +126,9 @@ def connect(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> apsw.Connection
             # SQLite falls back to reading where the open fails for a moment, and would keep to it.
             raise apsw.CantOpenError("it could be opened for reading only")
         connection.set_busy_timeout(round(timeout_s * 1000))
-        for pragma in (_LOG_AHEAD, _UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
-            connection.execute(pragma).fetchall()
+        with full_disk_told(connection):
+            for pragma in (_LOG_AHEAD, _UNTRUSTING, _DURABLE, _SECURE, _CASCADE, _LOG_LIMIT):
+                connection.execute(pragma).fetchall()
     except BaseException:
         connection.close()
         raise

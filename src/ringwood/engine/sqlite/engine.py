@@ -15,7 +15,12 @@ import apsw
 from ringwood.engine.compaction import Footprint, LargeLog
 from ringwood.engine.placement import Misplaced, Move, TierDates
 from ringwood.engine.sqlite import compaction, moves
-from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, remaining, transaction
+from ringwood.engine.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    full_disk_told,
+    remaining,
+    transaction,
+)
 from ringwood.engine.sqlite.rows import moment_of
 from ringwood.engine.sqlite.transferring import Transferring
 from ringwood.types import TIERS, Tier
@@ -74,7 +79,8 @@ class SqliteEngine(Transferring):
         with self._holding(tier) as connection:
             compaction.require_room(self._paths[tier], compaction.content_bytes(connection))
             compaction.optimise_words(connection, timeout_s=BUSY_TIMEOUT_S)
-            connection.execute("VACUUM")
+            with full_disk_told(connection):
+                connection.execute("VACUUM")
 
     def empty_log(self, tier: Tier) -> bool:
         """Bring the write-ahead log into the file and cut it to nothing; see `Compaction`."""

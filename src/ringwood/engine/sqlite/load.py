@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from ringwood.batches import in_batches
-from ringwood.engine.sqlite.connection import create_database, translated
+from ringwood.engine.sqlite.connection import create_database, full_disk_told, translated
 from ringwood.engine.sqlite.rows import id_array
 from ringwood.engine.sqlite.versions import pack
 from ringwood.engine.sqlite.words import content_of
@@ -45,8 +45,9 @@ _ADD: Mapping[str, str] = {
     "dream": "INSERT INTO dreams VALUES (?, ?, ?)",
     "step": "INSERT INTO dream_steps VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "merged": "INSERT INTO merged VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "apart": "INSERT INTO apart VALUES (?, ?)",
 }
-_NAMES_A_SPACE = ("mean", "step", "merged")  # a tombstone's is kept by name
+_NAMES_A_SPACE = ("mean", "step", "merged", "apart")  # a tombstone's is kept by name
 _COUNTER = "SELECT next FROM counters WHERE name = ?"
 _COUNT_SPACE = "UPDATE spaces SET nodes = ?, length = ? WHERE number = ?"
 
@@ -242,10 +243,11 @@ def open_loader(folder: Path) -> Iterator[SqliteLoader]:
     """
     files: dict[Tier, _File] = {}
     try:
-        with translated(folder):
+        with translated(folder), ExitStack() as told:
             for tier in TIERS:
                 create_database(folder / FILES[tier])
                 files[tier] = _File(apsw.Connection(str(folder / FILES[tier])))
+                told.enter_context(full_disk_told(files[tier].connection))
                 for pragma in _QUICK:
                     files[tier].connection.execute(pragma).fetchall()
                 files[tier].connection.execute("BEGIN")

@@ -13,7 +13,12 @@ import apsw
 from ringwood import home as homes
 from ringwood.engine.sqlite import dump, files
 from ringwood.engine.sqlite.connected import Connected
-from ringwood.engine.sqlite.connection import BUSY_TIMEOUT_S, transaction, translated
+from ringwood.engine.sqlite.connection import (
+    BUSY_TIMEOUT_S,
+    full_disk_told,
+    transaction,
+    translated,
+)
 from ringwood.engine.sqlite.files import Attached
 from ringwood.engine.sqlite.load import FILES
 from ringwood.engine.sqlite.schema import MIGRATIONS, set_mark
@@ -138,7 +143,12 @@ class Transferring(Connected):
             path = folder / FILES[tier]
             if not files.exists(path):
                 continue
-            with translated(path), closing(apsw.Connection(str(path))) as copy, copy:
+            with (
+                translated(path),
+                closing(apsw.Connection(str(path))) as copy,
+                full_disk_told(copy),
+                copy,
+            ):
                 held = copy.execute(_MIRRORED_HERE).fetchall()
                 known.update(row[2] for row in held)
                 changed = [(row[0],) for row in held if now.get(row[0]) != row]
@@ -156,7 +166,7 @@ class Transferring(Connected):
 def _copy(source: apsw.Connection, schema: str, path: Path, tell: Callable[[int], None]) -> None:
     """Copy one tier of a snapshot into a new file, synced."""
     _make_private(path)
-    with closing(apsw.Connection(str(path))) as target:
+    with closing(apsw.Connection(str(path))) as target, full_disk_told(target):
         for pragma in _QUICK:
             target.execute(pragma).fetchall()
         with target.backup("main", source, schema) as copying:
