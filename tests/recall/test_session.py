@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from ringwood import home as homes
 from ringwood.errors import UsageError
 from ringwood.memory import Memory
-from ringwood.recall.session import KEEP_DAYS, Sessions
+from ringwood.recall.session import HELD, KEEP_DAYS, Sessions
 from ringwood.types import Recall
 
 PORT = "The staging database listens on port 8091 behind the bastion host."
@@ -146,3 +148,17 @@ def test_a_disk_that_takes_no_note_withholds_nothing(words: Memory) -> None:
     (Path(words.home) / "sessions").write_text("in the way")
     assert texts(words.inject(QUESTION, session="codex:one")) == [PORT]
     assert texts(words.inject(QUESTION, session="codex:one")) == []
+
+
+def test_a_long_life_holds_few_conversations_and_forgets_none(tmp_path: Path) -> None:
+    sessions, many = Sessions(str(tmp_path)), 5 * HELD
+
+    def blocks() -> int:
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    before = blocks()
+    for number in range(many):
+        sessions.add(f"codex:{number}", range(1000, 2000))
+    assert blocks() - before < 2000 * HELD
+    assert all(len(sessions.known(f"codex:{number}").nodes) == 1000 for number in range(many))

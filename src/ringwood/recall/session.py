@@ -27,6 +27,8 @@ STAGE = "session"
 """Where candidates are dropped that the conversation holds."""
 KEEP_DAYS = 14
 """A conversation nobody has asked in for so long is not kept in mind."""
+HELD = 64
+"""Conversations that stay in memory: those asked in last. Others are read again when asked in."""
 
 _DAY_S = 86_400.0
 
@@ -108,12 +110,18 @@ class Sessions:
     def _look_up(self, session: str) -> Known:
         if not self._known:
             self._prune()
-        if session not in self._known:
-            self._known[session] = self._read(session)
-        return self._known[session]
+        known = self._known.get(session) or self._read(session)
+        self._hold(known)
+        return known
+
+    def _hold(self, known: Known) -> None:
+        self._known.pop(known.session, None)  # the one asked in last stands last
+        self._known[known.session] = known
+        if len(self._known) > HELD:
+            del self._known[next(iter(self._known))]
 
     def _put(self, known: Known) -> None:
-        self._known[known.session] = known
+        self._hold(known)
         since = None if known.since is None else known.since.timestamp()
         try:
             homes.note_session(self._home, known.session, sorted(known.nodes), since)
