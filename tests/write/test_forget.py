@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -247,3 +247,20 @@ def test_a_title_that_stays_keeps_its_addresses_where_something_below_is_forgott
     old = memory.store(f"# Bench\n\n{SIBLING}\n\n{CANARY}\n", source="lab").path
     memory.forget(f"{old}/the-zebrafish-protocol-uses-xylographic-buffers")
     assert memory.read("/lab").node.path == old
+
+
+@pytest.mark.parametrize("part", ["", "/fish"])
+def test_no_edge_of_a_document_in_another_tier_leads_to_what_was_forgotten(
+    part: str, memory: Memory
+) -> None:
+    hot = memory.store(NOTE, source="lab")
+    memory.wait()
+    memory.store(NOTE + "\nIt is cold.\n", source="old", at=datetime.now(UTC) - timedelta(days=300))
+    memory.wait()
+    memory.rotate()
+    joined = {str(node.document) for node, _ in memory.read("/lab/fish").neighbours}
+    assert joined == {"2"}, "the cold document is joined to the hot one"
+
+    memory.forget(hot.address + part)
+
+    assert "edges" not in memory.verify().counts

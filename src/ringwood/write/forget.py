@@ -8,7 +8,7 @@ A tombstone comes before the copies go: should we die in between, the command ca
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from ringwood.engine.base import Engine, Reader, Writer
@@ -165,6 +165,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         # What went into this document holds the words, too: its merge cannot be undone any more.
         writer.drop_steps(steps)
     _drop_colder(erasure.engine, document.id)
+    _drop_edges(erasure.engine, {each.id for each in subtree})
     rewrite(erasure.engine, document.id, erasure.intake)
     with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
         cut = reader.document(document.id)
@@ -279,6 +280,8 @@ def _delete_copies(erasure: Erasure, document: int) -> None:
     while there:
         with engine.reading() as reader:
             missing = reader.missing_tiers
+            nodes = reader.node_ids([document])
+        _drop_edges(engine, nodes)
         for tier in reversed(TIERS):
             if tier not in missing:
                 with engine.writing(tier) as writer, engine.reading() as reader:
@@ -291,3 +294,17 @@ def _delete_copies(erasure: Erasure, document: int) -> None:
                         _purge_late(writer, document)
         with engine.reading() as reader:
             there = reader.document(document) is not None
+
+
+def _drop_edges(engine: Engine, nodes: Iterable[int]) -> None:
+    """Delete the edges that touch nodes, also those of documents in other tiers.
+
+    Of a tier that is missing they stay: recall leaves them out, and `verify --mend` deletes them.
+    """
+    with engine.reading() as reader:
+        edges = [each.edge for each in reader.owned_edges(nodes)]
+        missing = reader.missing_tiers
+    for tier in TIERS if edges else ():
+        if tier not in missing:
+            with engine.writing(tier) as writer:
+                writer.drop_edges(edges)
