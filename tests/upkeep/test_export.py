@@ -113,6 +113,37 @@ def test_a_dream_can_be_undone_in_the_home_that_was_restored(tmp_path: Path) -> 
         assert exported(memory) == awake
 
 
+def test_what_was_undone_stays_so_in_the_home_that_was_restored(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "home", embedder="words", wait_s=0.0) as memory:
+        for number in range(2):
+            memory.store(f"# Pump\n\nThe pump leaks{' ' * number}.\n", source=f"copy {number}")
+        before = exported(memory)
+        assert memory.dream().merged == 1
+        memory.undo()
+        assert exported(memory) == before
+        told = exported(memory, undone=True)
+    assert len(records(told)) == len(records(before)) + 1
+    for name, export, merged in (("told", told, 0), ("untold", before, 1)):
+        with Memory.open(tmp_path / name, wait_s=0.0) as memory:
+            memory.restore(io.BytesIO(export))
+            assert exported(memory, undone=name == "told") == export
+            assert memory.dream().merged == merged
+
+
+def test_a_mark_of_what_was_undone_is_checked(export: bytes, tmp_path: Path) -> None:
+    rows = records(export)
+    first = next(i for i, each in enumerate(rows) if each.get("row") == "document")
+    mark = {"row": "apart", "space": "global", "key": "0f" * 16}
+    marked = signed([*rows[:first], mark, *rows[first:]])
+    with Memory.open(tmp_path / "marked", wait_s=0.0) as memory:
+        memory.restore(io.BytesIO(marked))
+        assert exported(memory) == export
+    for harm in ({"space": "nowhere"}, {"key": "the pump leaks"}, {"extra": 1}):
+        refuse(tmp_path / "home", signed([*rows[:first], mark | harm, *rows[first:]]))
+    refuse(tmp_path / "home", signed([*rows[: first + 1], mark, *rows[first + 1 :]]))
+    refuse(tmp_path / "home", signed([*rows[:first], mark, mark, *rows[first:]]))
+
+
 def test_an_export_without_vectors_is_filled_again(export: bytes, tmp_path: Path) -> None:
     with Memory.open(tmp_path / "first", wait_s=0.0) as memory:
         memory.restore(io.BytesIO(export))
@@ -141,6 +172,7 @@ def test_keys_addresses_and_places_of_one_machine_are_no_part_of_it(tmp_path: Pa
 
 def test_the_file_is_its_owners_alone_and_appears_whole(tmp_path: Path, memory: Memory) -> None:
     memory.store("alpha")
+    memory.wait()  # else its vector may come between two exports
     target = tmp_path / "memory.jsonl"
     target.write_text("what was here before")
     with pytest.raises(KeyboardInterrupt):

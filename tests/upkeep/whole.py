@@ -45,10 +45,10 @@ def fill(memory: Memory) -> None:
     pause(memory.home, "/")
 
 
-def exported(memory: Memory, *, vectors: bool = True) -> bytes:
+def exported(memory: Memory, *, vectors: bool = True, undone: bool = False) -> bytes:
     """Export into memory."""
     target = io.BytesIO()
-    memory.export(target, vectors=vectors)
+    memory.export(target, vectors=vectors, undone=undone)
     return target.getvalue()
 
 

@@ -18,7 +18,7 @@ Values = tuple[Any, ...]
 """The values of one row, in the order of its `COLUMNS`."""
 
 OF_THE_HOME = (
-    "counter", "setting", "space", "tombstone", "mean", "dream", "step", "merged",
+    "counter", "setting", "space", "tombstone", "mean", "dream", "step", "merged", "apart",
 )  # fmt: skip
 """Kinds of rows that belong to no document, in the order in which they are read."""
 OF_A_DOCUMENT = ("version", "node", "vector", "edge", "alias")
@@ -35,6 +35,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "merged": (
         "document", "space", "source", "sha256", "hash", "survivor", "survivor_sha256",
     ),
+    "apart": ("space", "key"),
     "document": (
         "id", "tier", "space", "source", "path", "title", "sha256", "actor", "importance",
         "created_at", "stored_at", "changed_at", "state", "error", "seen", "text",

@@ -36,6 +36,7 @@ class Copying(Opened):
         target: str | Path | BinaryIO,
         *,
         vectors: bool = True,
+        undone: bool = False,
         on_document: Callable[[int, int], None] = lambda done, total: None,
     ) -> Exported:
         """Write all of lasting value as lines of JSON; the same content gives the same bytes.
@@ -44,6 +45,8 @@ class Copying(Opened):
             target: a file's path, or something to write into. The file gets its name when it is
                 whole and synced, readable for its owner only.
             vectors: False leaves vectors out: whoever restores it makes them again.
+            undone: also say which merges were undone, so that they stay so where it is restored.
+                Else the export after an undo is that of before the dream.
             on_document: told how many of how many documents are written.
 
         Raises:
@@ -56,6 +59,7 @@ class Copying(Opened):
         wanted = Wanted(
             files=self._small_files(settings.OF_THE_MACHINE),
             vectors=vectors,
+            undone=undone,
             pending=self._embedded_tiers if embeds else (),
         )
         if isinstance(target, (str, Path)):

@@ -31,6 +31,9 @@ FROM main.dream_steps d JOIN main.spaces s ON s.number = d.space ORDER BY d.id""
 _MERGED = """
 SELECT m.document, s.name, m.source, m.sha256, m.hash, m.survivor, m.survivor_sha256
 FROM main.merged m JOIN main.spaces s ON s.number = m.space ORDER BY m.document"""
+_APART = """
+SELECT s.name, a.key FROM main.apart a JOIN main.spaces s ON s.number = a.space
+ORDER BY s.number, a.key"""
 
 _DOCUMENTS = "SELECT id, tier FROM all_documents ORDER BY id"
 
@@ -77,6 +80,7 @@ def rows_of(
     yield from (Row("dream", row) for row in query(_DREAMS))
     yield from (Row("step", row) for row in query(_STEPS))
     yield from (Row("merged", row) for row in query(_MERGED))
+    yield from (Row("apart", row) for row in query(_APART))
     for document, tier in query(_DOCUMENTS):
         yield from _with_all(connection, document, tier, vectors=vectors)
 

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 @click.command("export")
 @click.argument("file", default="-", metavar="[FILE|-]")
 @click.option("--no-vectors", is_flag=True, help="Leave vectors out: they are made again.")
+@click.option("--undone", is_flag=True, help="Also say which merges were undone, to keep them so.")
 @options
 @click.pass_obj
-def export_command(session: Session, /, file: str, no_vectors: bool) -> int:
+def export_command(session: Session, /, file: str, no_vectors: bool, undone: bool) -> int:
     """Write all that is kept as lines of JSON, into a file or to standard output."""
     if file == "-" and session.json:
         raise click.UsageError("Standard output holds the export or the JSON: give a FILE.")
     begun = monotonic()
     try:
-        done = _export(session, file, vectors=not no_vectors)
+        done = _export(session, file, vectors=not no_vectors, undone=undone)
     except OSError:
         if file != "-":
             raise
@@ -50,13 +51,14 @@ def export_command(session: Session, /, file: str, no_vectors: bool) -> int:
     return 0
 
 
-def _export(session: Session, file: str, *, vectors: bool) -> Exported:
+def _export(session: Session, file: str, *, vectors: bool, undone: bool) -> Exported:
     with session.memory() as memory:
         memory.wait_s = 0.0  # what is written is written as it stands
         with output.progress(shown=not session.quiet and file != "-") as advance:
             done = memory.export(
                 sys.stdout.buffer if file == "-" else Path(file),
                 vectors=vectors,
+                undone=undone,
                 on_document=lambda count, total: advance("documents", count, total),
             )
     if file == "-":

@@ -66,6 +66,9 @@ class Wanted:
     """Small files of the home by name."""
     vectors: bool = True
     """False leaves vectors and means out: they are made again from the texts."""
+    undone: bool = False
+    """Whether it says which merges were undone. It is told to, because what was undone leaves no
+    other trace: else the export is that of before the dream, byte by byte."""
     pending: tuple[Tier, ...] = TIERS
     """Tiers whose documents wait for vectors where these are left out; none by words alone."""
 
@@ -95,6 +98,8 @@ def export(
         for name in sorted(wanted.files):
             out.put({"row": "file", "name": name, "text": wanted.files[name]})
         for row in dump.rows:
+            if row.kind == "apart" and not wanted.undone:
+                continue
             out.put(record_of(row if wanted.vectors else _without_vectors(row, wanted)))
             if row.kind == "document":
                 on_document(out.kinds["document"], total)

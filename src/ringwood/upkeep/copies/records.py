@@ -201,6 +201,7 @@ FORMS: Mapping[str, Mapping[str, Form]] = {
         "survivor": ID,
         "survivor_sha256": HEX,
     },
+    "apart": {"space": SPACE, "key": HEX},
     "document": {
         "id": ID,
         "tier": _plain(_one_of(*TIERS)),
