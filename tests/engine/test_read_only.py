@@ -85,6 +85,8 @@ def contents(home: Path) -> dict[str, bytes]:
 
 
 def test_reading_works_and_leaves_every_byte(home: Path, tmp_path: Path) -> None:
+    with Memory.open(home) as memory:
+        logged = memory.recall("pump").recall_id
     before = contents(home)
     take_away(home)
     code, told, _ = ringwood(home, "recall", "pump valve", "--why")
@@ -98,10 +100,18 @@ def test_reading_works_and_leaves_every_byte(home: Path, tmp_path: Path) -> None
         ["show", "global:/pump"],
         ["recent"],
         ["spaces"],
+        ["explain", logged],
+        ["config", "budget.max_nodes"],
+        ["index", str(tmp_path / "index.md")],
+        ["forget", "global:/pump", "--dry-run"],
+        ["rotate", "--dry-run"],
+        ["dream", "--dry-run"],
     ):
         assert ringwood(home, *command)[0] == 0, command
     looked = ringwood(home, "verify")[1]
     assert looked["documents"] == 1  # it looks, and finds that others can read these files
+    foretold = ringwood(home, "verify", "--mend", "--dry-run")[1]
+    assert foretold["counts"] == looked["counts"] == {"mode": foretold["mended"]}
     assert ringwood(home, "export", str(tmp_path / "a.jsonl"))[0] == 0
     assert ringwood(home, "backup", str(tmp_path / "backup"))[0] == 0
     give(home, os.geteuid(), 0o700, 0o600)
@@ -122,6 +132,9 @@ def test_writing_is_refused_with_an_error_of_its_own_and_at_once(home: Path) -> 
         ["rotate"],
         ["dream"],
         ["dream", "--undo"],
+        ["verify", "--mend"],
+        ["pause"],
+        ["config", "budget.max_nodes", "7"],
         ["init"],
     ):
         code, told, _ = ringwood(home, *command)

@@ -38,8 +38,11 @@ def verify_and_mend(
         What is wrong still, with how much was mended.
 
     Raises:
+        ReadOnlyError: when this user may only read the home.
         BusyError, StorageError: as `verify`, or when the disk refuses.
     """
+    with engine.writing():
+        pass  # who may not write is told so before all is looked at
     seen = Verification(look, on_progress)
     before = seen.run()
     if not before.findings:

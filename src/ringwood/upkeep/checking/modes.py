@@ -39,9 +39,19 @@ def open_to_others(home: str) -> Iterator[str]:
 
 
 def close_to_others(home: str) -> int:
-    """Take from others what they may do; return how many paths that changed."""
+    """Take from others what they may do; return how many paths that changed.
+
+    Raises:
+        StorageError: when the home is not this user's.
+    """
     changed = 0
     for path in open_to_others(home):
-        Path(path).chmod(Path(path).stat().st_mode & 0o700)
+        try:
+            Path(path).chmod(Path(path).stat().st_mode & 0o700)
+        except OSError as error:
+            raise StorageError(
+                f"{path} cannot be closed to other users: {error.strerror}.",
+                mend="let its owner run `ringwood verify --mend`",
+            ) from error
         changed += 1
     return changed
