@@ -165,6 +165,15 @@ def test_a_short_command_does_what_is_due_after_its_answer(home: Path) -> None:
     due = datetime.fromisoformat(stats["rotation"]["next_at"])
     assert timedelta(minutes=50) < due - datetime.now(UTC) <= timedelta(hours=1)
 
+    set_value(str(home), "upkeep.rotate_every_s", "600")
+    with Memory.open(home, embedder="hashing") as memory:
+        shortened = memory.stats().rotation
+    assert shortened is not None
+    assert shortened.next_at - datetime.now(UTC) <= timedelta(minutes=10)
+    set_value(str(home), "upkeep.rotate_every_s", "0")
+    with Memory.open(home, embedder="hashing") as memory:
+        assert memory.stats().rotation is None, "what is off is not due"
+
 
 HOLD = """
 import sys

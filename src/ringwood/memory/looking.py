@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from ringwood.capture import spool
@@ -21,7 +22,7 @@ from ringwood.upkeep.aging.compact import log_notes
 from ringwood.upkeep.aging.rotate import ROTATION, doubted_at
 from ringwood.upkeep.dreaming.merge import DREAM
 from ringwood.upkeep.lease import lease_of
-from ringwood.upkeep.schedule import SCHEDULE
+from ringwood.upkeep.schedule import SCHEDULE, UpkeepOptions, due_at
 from ringwood.write.remembered import wanted
 from ringwood.write.troubles import Trouble, troubles_of
 
@@ -65,7 +66,8 @@ class Stats:
     failing: tuple[Trouble, ...]
     """What failed while nobody looked and has not gone well since, the latest first."""
     rotation: Attempt | None
-    """The last rotation by the clock, and when the next is due; None: there was none."""
+    """The last rotation by the clock, and when the next is due; None: there was none, or it is
+    off."""
     clock_doubted_at: datetime | None
     """What the clock said when a rotation did not believe it; None: it is believed."""
     holders: dict[str, int]
@@ -144,7 +146,7 @@ class Looking(Opened):
             set_aside=tuple(spool.set_aside(self.home)),
             paused=is_paused_everywhere(self.home),
             failing=troubles_of(attempts),
-            rotation=next((each for each in attempts if each.work == ROTATION), None),
+            rotation=_rotation(attempts, self.config.upkeep),
             clock_doubted_at=doubted,
             holders=self._holders(),
         )
@@ -177,3 +179,11 @@ class Looking(Opened):
             f"{coming.name} is being filled in: {there.vectors} of {there.nodes} nodes have its"
             " vector. `ringwood reindex` goes on with it.",
         )
+
+
+def _rotation(attempts: Sequence[Attempt], options: UpkeepOptions) -> Attempt | None:
+    """Say when rotation by the clock ran and is due, by the settings of now."""
+    last = next((each for each in attempts if each.work == ROTATION), None)
+    if last is None or not options.rotate_every_s:
+        return None
+    return replace(last, next_at=due_at(last, options.rotate_every_s, options))

@@ -199,8 +199,7 @@ class Schedule:
             last = reader.attempt(job.name)
         if last is None or last.is_due(now):
             return now
-        # Who shortened the interval since does not wait for the old one.
-        return min(last.next_at, last.at + timedelta(seconds=max(job.every_s, self._retry_s)))
+        return due_at(last, job.every_s, self._options)
 
     def _take_note(self, within_s: float | None) -> None:
         """Note what is new: jobs that never ran here, and jobs whose process died.
@@ -243,7 +242,17 @@ class Schedule:
 
     @property
     def _retry_s(self) -> float:
-        return self._options.retry_s or RETRY_S
+        return _first_pause_s(self._options)
+
+
+def due_at(last: Attempt, every_s: float, options: UpkeepOptions) -> datetime:
+    """Say when what ran last is due: who shortened the interval since waits for the new one."""
+    pause_s = max(every_s, _first_pause_s(options))
+    return min(last.next_at, last.at + timedelta(seconds=pause_s))
+
+
+def _first_pause_s(options: UpkeepOptions) -> float:
+    return options.retry_s or RETRY_S
 
 
 def _done(job: Job, now: datetime) -> Attempt:
