@@ -154,3 +154,15 @@ def test_reindex_does_one_thing_at_a_time(
 
 def _out(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
+
+
+def test_an_export_is_no_note_among_others(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export", "all.jsonl"]) == 0
+    capsys.readouterr()
+
+    assert run(["import", "one.md", "all.jsonl", "--home", "other", "--json"]) == 2
+
+    error = json.loads(_out(capsys))["error"]
+    assert "all.jsonl is an export" in error["message"]
+    assert "ringwood import all.jsonl" in error["mend"]
+    assert not Path("other").exists()

@@ -138,8 +138,14 @@ def store_command(session: Session, /, file: str, **given: Any) -> int:
 @click.pass_obj
 def import_command(session: Session, /, paths: tuple[Path, ...], **given: Any) -> int:
     """Take in files and folders of notes, or an export. The same again adds nothing."""
-    if len(paths) == 1 and is_export_file(paths[0]):
-        return import_export(session, paths[0], given)
+    export = next((path for path in paths if is_export_file(path)), None)
+    if export is not None and len(paths) > 1:
+        raise UsageError(
+            f"{export} is an export, which is taken in as a whole and not beside notes.",
+            mend=f"ringwood import {export} --home DIR, where DIR is a new folder",
+        )
+    if export is not None:
+        return import_export(session, export, given)
     with session.memory() as memory:
         done = _import(session, memory, paths, given)
     if session.json:
