@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.cases.commands import Command
 from tests.engine.moving import FILES
+from tests.faults import tracing
 from tests.upkeep.aged import rotated
 from tests.upkeep.shut import nothing_opens
 from tests.upkeep.whole import exported, fill
@@ -228,6 +229,43 @@ def test_a_folder_that_cannot_be_looked_into_is_named(
     words.backup(tmp_path / "backup")
 
 
+BACK_UP = """
+import sys
+from ringwood.memory import Memory
+with Memory.open(sys.argv[1], embedder="words", wait_s=0.0) as memory:
+    memory.backup(sys.argv[2])
+"""
+
+
+def test_a_backup_is_durable_when_it_is_there(words: Memory, tmp_path: Path) -> None:
+    if reason := tracing.why_not():
+        pytest.skip(reason)
+    say(words.home, "person", "Why does the pump leak?")
+    words.store("alpha")
+    words.wait()
+    log, target = tmp_path / "log", tmp_path / "backup"
+
+    def back_up(injected: str) -> tuple[bool, list[str]]:
+        """Back up with a sync that fails; say whether that is done, and what was synced."""
+        traced = ["strace", "-f", "-y", "-o", str(log), "--trace=fsync", f"--inject={injected}"]
+        command = [*traced, sys.executable, "-c", BACK_UP, words.home, str(target)]
+        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        lines = log.read_text("utf-8", "replace").splitlines()
+        return done.returncode == 0, [line for line in lines if "fsync(" in line]
+
+    done, synced = back_up("fsync:error=EIO:when=1000")
+    assert done
+    in_it = [line for line in synced if "backup" in line and "/mirror/" in line]
+    assert len([line for line in in_it if line.split(">")[0].endswith(".md")]) == 1
+    assert any("/spool/" in line and ".json" in line for line in synced if "backup" in line)
+
+    target.rename(tmp_path / "kept")
+    done, again = back_up(f"fsync:error=EIO:when={len(synced)}")  # the folder around it
+    assert "INJECTED" in again[-1]
+    assert not done
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "kept", "log"]
+
+
 def test_a_missing_tier_is_missing_in_the_backup_and_said(words: Memory, tmp_path: Path) -> None:
     words.store("alpha")
     (tmp_path / "home" / "memory-cold.db").unlink()
@@ -236,6 +274,29 @@ def test_a_missing_tier_is_missing_in_the_backup_and_said(words: Memory, tmp_pat
     assert not (tmp_path / "backup" / "memory-cold.db").exists()
     with opened(tmp_path / "backup") as backup:
         assert backup.recall("alpha").hits
+
+
+@pytest.mark.parametrize("known_by", ["source", "document", "address"])
+def test_a_home_older_than_a_forgetting_brings_the_text_back_until_it_is_forgotten_again(
+    known_by: str, words: Memory, tmp_path: Path
+) -> None:
+    kept = words.store("The heron stays.")
+    gone = words.store("The xylographic heron goes.", source="note")
+    named = {"source": "note", "document": gone.document, "address": gone.address}
+    words.backup(tmp_path / "backup")
+    words.forget(gone.address)
+    assert words.store("The xylographic heron goes.", source="note").state == "forgotten"
+
+    with Memory.open(tmp_path / "backup", embedder="words") as older:
+        assert [hit.document for hit in older.recall("xylographic").hits] == [gone.document]
+        assert older.verify().counts == {}, "it knows nothing of what was forgotten after it"
+        given = {known_by: named[known_by]}
+        address = given.pop("address", None)
+        assert older.forget(address, **given).documents == 1
+
+        assert older.recall("xylographic").hits == ()
+        assert older.store("The xylographic heron goes.", source="note").state == "forgotten"
+        assert [each.path for each in older.recent()] == [kept.path]
 
 
 def test_there_is_no_backup_of_nothing_or_to_nowhere(words: Memory, tmp_path: Path) -> None:
