@@ -37,7 +37,10 @@ SEEDS = 39
 """Injections of each kind: with 26 kinds a thousand and a few."""
 BLOCKED_S = 2.0
 """A hook ends within 0.3 s; what is above is the start of an interpreter on a busy machine. Hosts
-wait five seconds, as our plugins ask them to."""
+wait five seconds, as our plugins ask them to. What takes longer is compared with `STARTS`."""
+STARTS = 10
+"""How many starts of an interpreter a hook may take where that alone takes long: on an idle machine
+it takes three, and a machine that is slower at everything is no fault of a hook's."""
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd", "SubagentStop")
 WORDS = ("which port", "heron", "为什么", "ok", "\ud83d", "\0", "é", "</memory-recall>", "x" * 500)
 
@@ -322,11 +325,18 @@ def blocked(host: Host, injection: Injection, seed: int) -> str:
     seconds = time.monotonic() - began
     if (process.returncode, err) != (0, b""):
         return f"seed {seed}: exit code {process.returncode}, {err!r}"
-    if seconds > BLOCKED_S:
+    if seconds > BLOCKED_S and seconds > STARTS * start_s(environ):
         return f"seed {seed}: {seconds:.2f} s"
     if out:
         jsonschema.validate(json.loads(out), output(agent, event))
     return ""
+
+
+def start_s(environ: dict[str, str]) -> float:
+    """Measure how long an interpreter takes to start here and now, which a hook cannot do without."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", ""], env=environ, cwd="/", check=True, timeout=PATIENCE_S)
+    return time.monotonic() - began
 
 
 def converse(

@@ -20,6 +20,7 @@ from ringwood.engine.base import Engine
 from ringwood.errors import NoHomeError
 from ringwood.upkeep.lease import holder_of, holding
 from ringwood.upkeep.schedule import (
+    LEAST_S,
     SCHEDULE,
     Job,
     Schedule,
@@ -156,18 +157,18 @@ def test_without_a_task_at_the_start_the_first_run_waits_for_the_interval(
 ) -> None:
     late, early = Counted(), Counted()
     note(engine, next_in=-HOUR)
-    schedule = scheduled(home, engine, late, start_delay_s=0.0)
-    schedule.start()
-    time.sleep(0.5)
-    schedule.stop()
-    assert schedule.join(30.0)
+    schedules = [
+        scheduled(home, engine, late, start_delay_s=0.0),
+        # It comes round again and again: had the other begun, too, it would have had its turn.
+        Schedule(str(home), lambda: engine, [Job("control", LEAST_S, early)], QUICK),
+    ]
+    for schedule in schedules:
+        schedule.start()
+    eventually(lambda: early.runs >= 3)
+    for schedule in schedules:
+        schedule.stop()
+        assert schedule.join(30.0)
     assert late.runs == 0
-
-    control = scheduled(home, engine, early)
-    control.start()
-    eventually(lambda: early.runs == 1)
-    control.stop()
-    assert control.join(30.0)
 
 
 def test_nothing_is_done_while_another_holds_the_lease(home: Path, engine: Engine) -> None:
@@ -235,17 +236,32 @@ def process(home: Path, every_s: float, how: str) -> Iterator[subprocess.Popen[s
                 started.communicate(timeout=30.0)
 
 
+def told(home: Path, file: str) -> list[int]:
+    """List the ids of the processes that wrote a line, in order."""
+    lines = home / file
+    return [int(line) for line in lines.read_text("utf-8").split()] if lines.exists() else []
+
+
 def runs(home: Path) -> list[int]:
-    """List the ids of the processes that did the job, in order."""
-    file = home / "runs"
-    return [int(line) for line in file.read_text("utf-8").split()] if file.exists() else []
+    """List the processes that did the job."""
+    return told(home, "runs")
+
+
+def wait_for_a_look_of(home: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a process has looked at what is due from now on, and done what it found.
+
+    It notes each look before it looks: with the second note, the first look is over.
+    """
+    before = told(home, "looks").count(process.pid)
+    eventually(lambda: told(home, "looks").count(process.pid) >= before + 2)
 
 
 def test_two_processes_do_each_job_once(home: Path, engine: Engine) -> None:
     note(engine, next_in=-HOUR)
-    with process(home, 3600.0, "note"), process(home, 3600.0, "note"):
+    with process(home, 3600.0, "note") as one, process(home, 3600.0, "note") as other:
         eventually(lambda: runs(home))
-        time.sleep(1.5)  # both have looked again
+        for each in (one, other):
+            wait_for_a_look_of(home, each)
     assert len(runs(home)) == 1
 
 
@@ -255,7 +271,7 @@ def test_when_the_holder_is_killed_the_next_one_takes_over(home: Path, engine: E
         eventually(lambda: runs(home) == [first.pid])
         assert holder_of(home, SCHEDULE) == first.pid
         with process(home, 3600.0, "note") as second:
-            time.sleep(0.5)
+            wait_for_a_look_of(home, second)
             assert runs(home) == [first.pid], "one at a time"
 
             first.send_signal(signal.SIGKILL)
@@ -274,9 +290,9 @@ def test_a_job_that_kills_each_process_is_tried_ever_more_seldom(
             eventually(lambda: one.pid in runs(home))
             one.send_signal(signal.SIGKILL)
             one.wait()
-    with process(home, 3600.0, "hang"):
+    with process(home, 3600.0, "hang") as last:
         eventually(lambda: noted(engine).failures == 2)
-        time.sleep(0.3)
+        wait_for_a_look_of(home, last)
         assert len(runs(home)) == 2, "the third leaves it alone for a minute"
     assert noted(engine).next_at - noted(engine).at == timedelta(seconds=60)
 
