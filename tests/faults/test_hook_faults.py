@@ -333,7 +333,7 @@ def blocked(host: Host, injection: Injection, seed: int) -> str:
 
 
 def start_s(environ: dict[str, str]) -> float:
-    """Measure how long an interpreter takes to start here and now, which a hook cannot do without."""
+    """Measure how long an interpreter takes to start, here and now: no hook does without."""
     began = time.monotonic()
     subprocess.run([sys.executable, "-c", ""], env=environ, cwd="/", check=True, timeout=PATIENCE_S)
     return time.monotonic() - began
