@@ -62,11 +62,15 @@ def main() -> None:
 
 def pairs() -> None:
     """Say how many of the pairs are taken for the same."""
-    for half, name in enumerate(("tuned", "held out")):
+    for name, prefix, half in (
+        ("tuned", "", slice(0, None, 2)),
+        ("held out", "", slice(1, None, 2)),
+        ("later", "later_", slice(None)),
+    ):
         found = []
         for kind in ("same", "other"):
-            lines = (PAIRS / f"{kind}.txt").read_text("utf-8").rstrip("\n").split("\n")[half::2]
-            texts = [line.replace("\\n", "\n").split("|") for line in lines]
+            lines = (PAIRS / f"{prefix}{kind}.txt").read_text("utf-8").rstrip("\n").split("\n")
+            texts = [line.replace("\\n", "\n").split("|") for line in lines[half]]
             merged = sum(near_key(one) == near_key(other) for one, other in texts)
             found.append(f"{merged} of {len(texts)} that are {kind}")
         print(f"pairs, {name}: merged {', '.join(found)}")

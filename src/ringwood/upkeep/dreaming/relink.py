@@ -28,7 +28,7 @@ TOLERANCE = 1e-4
 """Difference of similarity that is not worth a write."""
 _READ = 4096
 """Rows read at a time."""
-_RULES = 1
+_RULES = 2
 """Version of the rules by which documents are merged: under other ones all are looked at again."""
 _WRITTEN = 2000
 """Edges written or deleted in one transaction."""

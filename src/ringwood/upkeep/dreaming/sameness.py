@@ -31,9 +31,10 @@ _COPY = re.compile(r"[ _-]*(?:\(\d{1,3}\)|\bcopy(?: \d{1,3})?|副本)\Z", re.IGN
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CJK = f"{_HAN}\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af"
+_CODE = r"^(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)|`+[^`\n]+`+"
 _TOKEN = re.compile(
     rf"""
-    (?P<code> ^(?P<fence>`{{3,}}|~{{3,}})[\s\S]*?(?:^(?P=fence)[`~]*[ \t]*$|\Z) | `+[^`\n]+`+ )
+    (?P<code> {_CODE} )
     | (?P<task> \[[\ xX]\] )
     | (?P<url> \b[a-z][a-z0-9+.-]{{1,20}}://[^\s{_CJK}]+ )
     | (?P<cjk> [{_CJK}] )
@@ -62,6 +63,8 @@ _IRREGULAR = {
     "that's": ("that", "is"),
     "there's": ("there", "is"),
     "i'm": ("i", "am"),
+    "i've": ("i", "have"),
+    "i'll": ("i", "will"),
     "an": ("a",),
 }
 _ENDINGS = {"n't": "not", "'re": "are", "'ve": "have", "'ll": "will"}
@@ -85,6 +88,15 @@ _POSSESSIVE = re.compile(rf"(?<=[们我你您他她它])的(?=[{_HAN}])(?!的[�
 _ASKED_POLITELY = re.compile(r"(?:(?<=[\s，。；：、,.;:！!])|\A)请(?![求客假教示问帖柬战])")
 _SIGHED = re.compile(r"[啊呀哦](?=\s*(?:[，。；！,.;!]|\Z))")
 _USED = re.compile(r"使用(?![户者率权量])")
+_STRONG = re.compile(rf"(?<!\*)\*\*([{_CJK}](?:[^*\n]*[{_CJK}])?)\*\*(?!\*)")
+"""Emphasis in a script without blanks, where nothing else tells it from a power."""
+_HIDDEN = "\ue000"
+"""Stands for what is taken as it is written."""
+_PIECE = re.compile(
+    rf"{_CODE}|{_HIDDEN}|[^\s`{_HIDDEN}，。；：！？、“”‘’「」『』《》（）]+", re.MULTILINE
+)
+_NAMED = re.compile(r"[`/\\_=@#\ue000]|~{3}|\.(?=[A-Za-z0-9])")
+"""What only code, paths, addresses and names of files hold."""
 
 
 def exact_key(text: str) -> Key:
@@ -110,9 +122,7 @@ def near_key(text: str) -> Key:
     `a` and `an`, `and` and `&`, hyphens between words, British spelling, a blank before a unit, and
     in Chinese a polite 请, a sigh, and 的 after a pronoun. `exact_key` tells the rest.
     """
-    spoken = _USED.sub("用", _SIGHED.sub("", _ASKED_POLITELY.sub("", _plain(text))))
-    spoken = _POSSESSIVE.sub("", spoken).replace("您", "你")
-    found = list(_tokens(spoken))
+    found = list(_tokens(_spoken(_plain(text))))
     if not _has_word(found):
         return ()
     return tuple(_reduced(_in_case([each for each in found if _has_weight(each[0])])))
@@ -138,6 +148,23 @@ def _plain(text: str) -> str:
     if head is None:
         return text
     return _MACHINE_LINE.sub("", head[0]) + text[head.end() :]
+
+
+def _spoken(text: str) -> str:
+    """Put ways of saying it in Chinese aside, but in code and in names of files and pages."""
+    hidden: list[str] = []
+
+    def hide(piece: re.Match[str]) -> str:
+        if not _NAMED.search(piece[0]):
+            return piece[0]
+        hidden.append(piece[0])
+        return _HIDDEN
+
+    text = _ASKED_POLITELY.sub("", _PIECE.sub(hide, text))
+    text = _USED.sub("用", _SIGHED.sub("", text))
+    text = _STRONG.sub(r"\1", _POSSESSIVE.sub("", text).replace("您", "你"))
+    shown = iter(hidden)
+    return re.sub(_HIDDEN, lambda _: next(shown), text)
 
 
 @cache
