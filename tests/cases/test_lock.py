@@ -259,7 +259,9 @@ def test_9_one_memory_serves_sixteen_threads_and_asyncio_at_once(memory: Memory)
     assert documents(memory) == 96
 
 
-def test_11_a_log_that_a_reader_held_shrinks_when_the_reader_is_gone(words: Memory) -> None:
+def test_11_a_log_that_a_reader_held_shrinks_when_the_reader_is_gone(
+    words: Memory,
+) -> None:  # con-02
     """con-02: writers go on meanwhile, and `stats` says why the log is large."""
     large = "The heron waits by the gate. " * 20_000
     words.store("The first note.")

@@ -81,7 +81,7 @@ def test_what_was_stored_is_there_when_opened_again(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES.values())
-def test_a_newer_schema_is_refused_and_no_byte_is_touched(home: Path, name: str) -> None:
+def test_a_newer_schema_is_refused_and_no_byte_is_touched(home: Path, name: str) -> None:  # con-08
     engine = open_engine(home, create=True)
     store(engine, "alpha")
     engine.close()

@@ -140,7 +140,7 @@ def tried(home: Path, faults: Faults, *, create: bool) -> StorageError | tuple[s
 @pytest.mark.parametrize("kind", ["BUSY", "IOERR", "FULL", "CANTOPEN"])
 def test_a_fault_at_open_is_no_damage_and_changes_nothing(
     full_home: Path, faults: Faults, kind: str
-) -> None:
+) -> None:  # res-06
     before, names = contents(full_home), {path.name for path in full_home.iterdir()}
     struck = number = 0
     while number == struck:  # until the open goes through without meeting the fault

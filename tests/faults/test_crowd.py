@@ -17,7 +17,7 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Crowd:
     return crowd(tmp_path_factory.mktemp("gated"), processes=4, stores=60, readers=1)
 
 
-def test_four_processes_store_at_once_and_all_is_there_once(gated: Crowd) -> None:
+def test_four_processes_store_at_once_and_all_is_there_once(gated: Crowd) -> None:  # con-01
     assert gated.is_exact, gated.told()
     assert sum(len(asked.waits) for asked in gated.asked) > 1
 

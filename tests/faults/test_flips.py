@@ -28,7 +28,7 @@ def tried(home: Path, bits: list[flips.Flip], *, quick: bool) -> flips.Tally:
 @pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
 def test_verify_finds_bits_that_flip_in_texts_where_integrity_check_finds_none(
     home: Path, count: int
-) -> None:
+) -> None:  # res-05
     bits = list(islice(flips.in_text(home / flips.HOT, Random(1)), count))
 
     tally = tried(home, bits, quick=True)

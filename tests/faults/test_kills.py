@@ -45,7 +45,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("name", some_slow(workloads.WORKLOADS))
-def test_whatever_is_killed_keeps_what_it_acknowledged(bench: Bench, name: str) -> None:
+def test_whatever_is_killed_keeps_what_it_acknowledged(
+    bench: Bench,
+    name: str,
+) -> None:  # dur-04, dur-08
     case = kills.case_of(name)
     points = random.Random(name).sample(spread(bench.calls(case), SPREAD, seed=1), KILLS)
 

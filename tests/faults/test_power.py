@@ -51,7 +51,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Record
 @pytest.mark.parametrize("day", DAYS)
 def test_no_power_cut_loses_doubles_tears_or_brings_back_a_text(
     day: str, recorded: Callable[[str], Recording], tmp_path: Path
-) -> None:
+) -> None:  # dur-02, dur-05
     verdicts = list(cut(recorded(day), tmp_path / "left", CUTS, seed=1))
 
     assert [each for each in verdicts if each.faults] == []

@@ -110,7 +110,7 @@ def test_a_dream_links_what_storing_did_not(engine: Engine, meaning: Meaning) ->
     assert (done.nodes, done.compared, done.notes) == (10, ("global",), ())
 
 
-def test_ten_runs_change_nothing_after_the_first(engine: Engine, meaning: Meaning) -> None:
+def test_ten_runs_change_nothing_after_the_first(engine: Engine, meaning: Meaning) -> None:  # 103
     keep(engine, meaning, *TEXTS)
     first = dream(engine, Plan(meaning))
     edges = edges_of(engine)

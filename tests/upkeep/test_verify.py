@@ -81,7 +81,7 @@ BREAKAGES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_what_is_made_from_a_text_is_found_broken_and_mended(home: Path, name: str) -> None:
+def test_what_is_made_from_a_text_is_found_broken_and_mended(home: Path, name: str) -> None:  # 73
     kind, statement = BREAKAGES[name]
     assert verified(home).findings == ()  # the control
     change(home, statement)

@@ -36,7 +36,7 @@ def test_vectors_and_links_follow_by_themselves(memory: Memory) -> None:
     assert (again.state, again.vectors) == ("ready", again.nodes)
 
 
-def test_the_identical_text_is_existing_and_counted(memory: Memory) -> None:
+def test_the_identical_text_is_existing_and_counted(memory: Memory) -> None:  # 99
     first = memory.store("Some fact.")
     second, third = memory.store("Some fact."), memory.store("Some fact.")
 

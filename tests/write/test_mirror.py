@@ -104,11 +104,12 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_its_target_stays(tmp_path
     assert not (root / "s" / "a.md").is_symlink()
 
 
-def test_an_unwritable_mirror_loses_no_memory_and_catches_up(memory: Memory) -> None:
+def test_an_unwritable_mirror_loses_no_memory_and_catches_up(memory: Memory) -> None:  # res-04
     mirror_of(memory).parent.mkdir(parents=True, exist_ok=True)
     mirror_of(memory).write_text("a file in the way", "utf-8")
     memory.store("Kept all the same.")
     assert not memory.wait()
+    assert memory.stats().unmirrored == 1
     assert memory.recall("kept").hits
 
     mirror_of(memory).unlink()
