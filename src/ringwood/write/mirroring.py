@@ -56,8 +56,8 @@ def refresh(engine: Engine, root: str, *, limit: int = 1000) -> int:
     for error in filter(None, done.values()):
         raise error
     with engine.reading() as reader:
-        left = {each.id for each in reader.unmirrored(limit)}
-    return sum(each.id not in left for each in waiting)
+        missing = {each.id for each in reader.unmirrored(limit)}
+    return sum(each.id not in missing for each in waiting)
 
 
 def write_pages(
