@@ -4,13 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests.databases import connection_to
 
 from ringwood.engine.base import Engine
-from ringwood.engine.sqlite import attempts, coverage, tiers, vector_copy, visible
+from ringwood.engine.sqlite import (
+    attempts,
+    coverage,
+    home_reading,
+    querying,
+    ranking,
+    tiers,
+    totals,
+    vector_copy,
+    visible,
+)
 
-FOR_PEOPLE = {"_STATES", "_ERRORS", "_PER_SPACE", "_COUNTS", "_COVERAGE", "_KEPT", "_ATTEMPTS"}
+MODULES = (
+    attempts,
+    coverage,
+    home_reading,
+    querying,
+    ranking,
+    tiers,
+    totals,
+    vector_copy,
+    visible,
+)
+FOR_PEOPLE = {"_STATES", "_ERRORS", "_PER_SPACE", "_HELD", "_COVERAGE", "_KEPT", "_ATTEMPTS"}
 FOR_WRITERS = {"_GONE_RANGE"}
 FRAGMENTS = {"_CARD", "_NODE", "_ATTEMPT"}
 # A scan of one of these is a scan of what is wanted: rows that wait, or ids that were asked for.
@@ -22,7 +45,7 @@ BOUNDED = re.compile(
 
 def queries() -> Iterator[tuple[str, str]]:
     """Yield name and text of every constant that reads."""
-    for module in (attempts, coverage, tiers, visible, vector_copy):
+    for module in MODULES:
         for name, value in vars(module).items():
             per_tier = tuple(value.values()) if isinstance(value, dict) else value
             texts = per_tier if isinstance(per_tier, tuple) else (per_tier,)
@@ -39,9 +62,8 @@ def test_the_queries_are_found() -> None:
 
 
 @pytest.mark.parametrize("sql", [text for _, text in HOT], ids=[name for name, _ in HOT])
-def test_a_query_searches_and_does_not_scan(engine: Engine, sql: str) -> None:
-    with engine.reading() as reader:
-        connection = reader._connection  # type: ignore[attr-defined]
+def test_a_query_searches_and_does_not_scan(engine: Engine, home: Path, sql: str) -> None:
+    with connection_to(home) as connection:
         numbered = {int(number) for number in re.findall(r"\?(\d)", sql)}
         places = max(numbered, default=sql.count("?"))
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", (None,) * places)]

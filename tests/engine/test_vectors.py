@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.databases import connection_to
 from tests.engine.making import EMBEDDER, document, embed, nodes_of, question, store, unit
 
 from ringwood.engine.base import Engine, FloatVector, VectorQuery
@@ -212,7 +215,7 @@ def test_readers_of_different_times_share_the_copy(engine: Engine) -> None:
 
 
 def test_deletions_that_are_no_longer_recorded_make_the_copy_anew(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ringwood.engine.sqlite.vector_copy._MAX_GONE", 2)
     query = question(unit(1, 0, 0, 0))
@@ -229,5 +232,5 @@ def test_deletions_that_are_no_longer_recorded_make_the_copy_anew(
         assert before.rank_vectors(query, ["global"], limit=9).order == (nodes[1].id,)
     with engine.reading() as reader:
         assert reader.rank_vectors(query, ["global"], limit=9).order == (nodes[1].id,)
-        horizon = vector_copy.horizon_of(reader._connection, 0)  # type: ignore[attr-defined]
-        assert horizon.generation > 0
+    with connection_to(home) as connection:
+        assert vector_copy.horizon_of(connection, 0).generation > 0

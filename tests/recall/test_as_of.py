@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from math import fsum
 
 import pytest
+from tests.databases import database_of
 
-from ringwood.engine.base import Engine
 from ringwood.memory import Memory
 from ringwood.types import Recall
 
@@ -126,9 +126,8 @@ def test_a_forgotten_text_is_shown_as_of_no_day(queue: Memory) -> None:
 
 def test_the_past_of_a_document_goes_with_it_to_an_older_tier(queue: Memory) -> None:
     before = [hit.text for hit in asked(queue, day(2)).hits]
-    engine: Engine = queue._opened.engine()
     queue.rotate()
-    with engine.reading() as reader:
+    with database_of(queue) as engine, engine.reading() as reader:
         tiers = {each.tier for each in reader.roots("global")}
 
     assert tiers != {"hot"}

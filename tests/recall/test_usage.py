@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from tests.databases import database_of
 
 from ringwood.errors import AddressError
 from ringwood.memory import Memory
@@ -28,7 +29,8 @@ def test_a_recall_that_another_process_writes_down_late_shows_nothing_forgotten(
 
     late = Use(asked, datetime.now(UTC), counted=True, last_forget=last_forget(words))
     words.forget(shown.address)
-    write_uses(words._opened.engine(), [late])
+    with database_of(words) as engine:
+        write_uses(engine, [late])
 
     with pytest.raises(AddressError):
         words.explain(asked.recall_id)
@@ -39,5 +41,5 @@ def test_a_recall_that_another_process_writes_down_late_shows_nothing_forgotten(
 
 def last_forget(memory: Memory) -> str | None:
     """Return the home's note of its last forgetting."""
-    with memory._opened.engine().reading() as reader:
+    with database_of(memory) as engine, engine.reading() as reader:
         return reader.meta(LAST_FORGET)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cases.commands import Command
+from tests.databases import database_of
 from tests.engine.moving import FILES
 from tests.faults import tracing
 from tests.upkeep.aged import rotated
@@ -109,8 +110,10 @@ def test_no_document_is_missing_or_doubled_while_rotations_and_stores_go_on(
     def disturb() -> None:
         ages, number = (0.0, 60.0), 0
         try:
-            with Memory.open(home, embedder="words", wait_s=0.0) as other:
-                engine = other._opened.engine()
+            with (
+                Memory.open(home, embedder="words", wait_s=0.0) as other,
+                database_of(other) as engine,
+            ):
                 while not over.is_set():
                     number += 1
                     later = now + timedelta(days=ages[number % 2])
@@ -163,7 +166,7 @@ def test_a_mirror_that_changed_meanwhile_is_written_anew_where_the_backup_is_ope
     assert "new-now.md" not in pages
     with Memory.open(tmp_path / "backup", wait_s=5.0) as backup:
         assert [each.title for each in backup.recent()] == ["note 2", "note 1", "note 0"]
-        backup._opened.wake()
+        backup.recall("note")  # whoever asks in it sees to its mirror
         backup.wait(10.0)
         assert [each for each in backup.verify().findings if each.level == "fault"] == []
 
@@ -290,9 +293,9 @@ def test_a_home_older_than_a_forgetting_brings_the_text_back_until_it_is_forgott
     with Memory.open(tmp_path / "backup", embedder="words") as older:
         assert [hit.document for hit in older.recall("xylographic").hits] == [gone.document]
         assert older.verify().counts == {}, "it knows nothing of what was forgotten after it"
-        given = {known_by: named[known_by]}
-        address = given.pop("address", None)
-        assert older.forget(address, **given).documents == 1
+        given = {key: name if key == known_by else None for key, name in named.items()}
+        done = older.forget(given["address"], source=given["source"], document=given["document"])
+        assert done.documents == 1
 
         assert older.recall("xylographic").hits == ()
         assert older.store("The xylographic heron goes.", source="note").state == "forgotten"

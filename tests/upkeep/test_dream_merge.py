@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.databases import database_of
 from tests.upkeep.merging import NEAR, OTHER, PORT, found, paths
 
 from ringwood.capture.buffer import Exchange
@@ -75,7 +76,7 @@ def test_a_fact_that_is_said_in_chinese_with_and_without_a_full_stop_is_one(memo
     assert len(paths(memory)) == 1
 
 
-def test_what_was_merged_away_is_found_by_nothing(memory: Memory) -> None:
+def test_what_was_merged_away_is_found_by_nothing(memory: Memory) -> None:  # 101
     memory.store(PORT, source="a")
     away = memory.store(NEAR, source="b")
     memory.wait()
@@ -325,8 +326,7 @@ def test_a_merge_that_waits_for_its_file_is_finished_by_the_next_dream(memory: M
     away = memory.store(NEAR, source="b")
     memory.wait()
     file = Path(memory.home) / "mirror" / "global" / f"{away.path.strip('/')}.md"
-    with Memory.open(memory.home, embedder="hashing") as other:
-        engine = other._opened.engine()
+    with database_of(memory) as engine:
         with engine.reading() as reader:
             [twin] = find_twins(reader, reader.roots("global"), None, frozenset())
         with engine.writing() as writer:

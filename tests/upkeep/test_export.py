@@ -11,14 +11,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases.commands import Command
+from tests.engine.moving import FILES
 from tests.upkeep.whole import exported, fill, restored
 
 from ringwood import config
@@ -247,10 +250,9 @@ def test_a_filling_that_was_cut_short_can_be_given_again(export: bytes, tmp_path
         memory.restore(io.BytesIO(export))
     with Memory.open(tmp_path / "other", wait_s=0.0) as memory:
         memory.create()
-        engine = memory._opened.engine()
-        with engine._holding("hot") as hot:  # type: ignore[attr-defined]
+        with closing(apsw.Connection(str(tmp_path / "other" / FILES["hot"]))) as hot:
             hot.execute("INSERT INTO meta VALUES ('filling', 'begun')")
-        with engine._holding("cold") as cold:  # type: ignore[attr-defined]
+        with closing(apsw.Connection(str(tmp_path / "other" / FILES["cold"]))) as cold:
             cold.execute("INSERT INTO spaces (number, name) VALUES (1, 'global')")
             cold.execute(
                 "INSERT INTO documents VALUES (1, 1, NULL, '/x', 'x', '', 'person', 0.5, 0, 0, 0,"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.databases import database_of
 
 from ringwood.errors import NoHomeError, UsageError
 from ringwood.memory import Memory
@@ -52,7 +53,7 @@ def content(home: Path) -> tuple[dict[str, tuple[object, ...]], dict[str, str]]:
     with Memory.open(home, embedder="hashing") as memory:
         memory.wait()
         found: dict[str, tuple[object, ...]] = {}
-        with memory._opened.engine().reading() as reader:
+        with database_of(memory) as engine, engine.reading() as reader:
             for space in reader.documents_per_space():
                 for d in reader.roots(space):
                     found[f"{space}:{d.path}"] = (

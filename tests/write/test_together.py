@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.databases import database_of
 from tests.processes import eventually
 
 from ringwood.engine.base import Engine
@@ -137,10 +138,10 @@ def test_threads_that_store_under_one_key_make_one_document_and_the_last_text_st
 
 
 @pytest.fixture
-def engine(words: Memory) -> Engine:
+def engine(words: Memory) -> Iterator[Engine]:
     """The database of an empty home."""
-    words.create()
-    return words._opened.engine()
+    with database_of(words) as opened:
+        yield opened
 
 
 def outcomes(engine: Engine, *drafts: Draft) -> list[str]:

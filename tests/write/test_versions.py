@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.databases import database_of
 
 from ringwood.engine.base import Engine, Reader
 from ringwood.engine.sqlite import open_engine
@@ -23,10 +25,10 @@ OTHER = "# Workshop\n\nReplace the gasket of cork each spring, or call Ida.\n"
 
 
 @pytest.fixture
-def engine(memory: Memory) -> Engine:
+def engine(memory: Memory) -> Iterator[Engine]:
     """The database of the fixture `memory`."""
-    memory.create()
-    return memory._opened.engine()
+    with database_of(memory) as opened:
+        yield opened
 
 
 def age(memory: Memory, engine: Engine, tier: Tier) -> None:
