@@ -54,7 +54,9 @@ def test_a_call_that_fails_is_told_and_nothing_is_lost(bench: Bench, name: str) 
     assert any(each.hit for each in outcomes)
 
 
-def test_a_store_whose_sync_fails_is_not_acknowledged_and_the_next_one_is(bench: Bench) -> None:
+def test_a_store_whose_sync_fails_is_not_acknowledged_and_the_next_one_is(
+    bench: Bench,
+) -> None:  # res-02
     fault = Fault(Point("fdatasync", 1), "EIO", goes_on=False, way="open")
 
     outcome = failing.spoil(bench, "few stored", fault)
@@ -87,27 +89,32 @@ def test_the_judge_finds_out_who_swallows_errors(bench: Bench) -> None:
     assert any(map(judge.is_harm, outcome.problems))
 
 
-def test_a_full_disk_refuses_a_text_and_takes_it_when_there_is_room(tmp_path: Path) -> None:
+def run_on_a_small_disk(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a disk of four megabytes of its own, or skip the test."""
     mounting = "mount -t tmpfs -o size=4m none ."
     unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     try:
-        probe = subprocess.run([*unshare, mounting], cwd=tmp_path, capture_output=True, check=False)
+        probe = subprocess.run([*unshare, mounting], cwd=folder, capture_output=True, check=False)
     except FileNotFoundError:
         pytest.skip("needs unshare")
     if probe.returncode != 0:
         pytest.skip("nothing may be mounted here")
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-    code += "from tests.faults.failing import fill; fill()"
-
-    done = subprocess.run(
+    looking = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"
+    return subprocess.run(
         # The folder is entered once more: the mount lies over it.
-        [*unshare, f'{mounting} && cd "$PWD" && exec "$@"', "sh", sys.executable, "-c", code],
-        cwd=tmp_path,
+        [*unshare, f'{mounting} && cd "$PWD" && exec "$@"', "sh", sys.executable, "-c", looking],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def test_a_full_disk_refuses_a_text_and_takes_it_when_there_is_room(
+    tmp_path: Path,
+) -> None:  # res-01
+    done = run_on_a_small_disk(tmp_path, "from tests.faults.failing import fill; fill()")
 
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -115,3 +122,33 @@ def test_a_full_disk_refuses_a_text_and_takes_it_when_there_is_room(tmp_path: Pa
     assert told["hits_while_full"] > 0
     assert told["kept"] == told["acknowledged"] > 3
     assert told["problems"] == []
+
+
+OPEN_WITHOUT_ROOM = """
+from pathlib import Path
+from ringwood.errors import RingwoodError
+from ringwood.memory import Memory
+def code_of_opening():
+    try:
+        with Memory.open("home", embedder="words") as memory:
+            return len(memory.recall("canary").hits)
+    except RingwoodError as error:
+        return error.code
+with Memory.open("home", embedder="words") as memory:
+    memory.store("The canary sings.")
+try:
+    with open("filling", "wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+except OSError:
+    pass
+told = code_of_opening()
+Path("filling").unlink()
+print(told, code_of_opening())
+"""
+
+
+def test_a_home_that_is_opened_on_a_disk_without_any_room_says_so(tmp_path: Path) -> None:
+    done = run_on_a_small_disk(tmp_path, OPEN_WITHOUT_ROOM)
+
+    assert done.stdout.split() == ["disk_full", "1"], done.stderr

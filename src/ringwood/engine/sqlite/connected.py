@@ -19,6 +19,7 @@ from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Identity,
     connect_to_write,
+    full_disk_told,
     identity_of,
     is_damage,
     is_writable,
@@ -108,9 +109,10 @@ class Connected:
         while True:
             attached = self._take(behind)
             try:
-                attached.connection.execute("BEGIN")
-                horizons = [horizon_of(attached.connection, tier) for tier in range(len(TIERS))]
-                behind = removals.tiers_behind(attached.connection)
+                with full_disk_told(attached.connection):
+                    attached.connection.execute("BEGIN")
+                    horizons = [horizon_of(attached.connection, tier) for tier in range(len(TIERS))]
+                    behind = removals.tiers_behind(attached.connection)
             except BaseException:
                 attached.connection.close()
                 raise

@@ -180,7 +180,10 @@ def inspect(path: Path) -> int:
         StorageError: when another program wrote it.
     """
     require_own_log(path)
-    with closing(_connect_to_look(name_for_reading(path))) as connection:
+    with (
+        closing(_connect_to_look(name_for_reading(path))) as connection,
+        full_disk_told(connection),  # the index of the log is made by the first to open the file
+    ):
         return version_of(connection, path)
 
 
@@ -202,7 +205,7 @@ def require_own_log(path: Path) -> None:
         if is_damage(error):
             return
         raise
-    with closing(_connect_to_look(name_for_reading(path))) as both:
+    with closing(_connect_to_look(name_for_reading(path))) as both, full_disk_told(both):
         moved_on = abs(both.pragma("schema_version") - mark)
     if version >= MARKED and moved_on > _SCHEMA_CHANGES:
         raise DamagedError(
@@ -261,8 +264,9 @@ def transaction(connection: apsw.Connection, *, timeout_s: float) -> Iterator[No
 def full_disk_told(connection: apsw.Connection) -> Iterator[None]:
     """Say of every call that finds no room that the disk is full.
 
-    SQLite says so of a write that meets ENOSPC. Of a quota that is used up, and of a sync that
-    finds no room, it says no more than that the disk failed.
+    SQLite says so of a write that meets ENOSPC. Of a quota that is used up, of a sync that finds no
+    room, and of the index of a log, which reading needs too, it says no more than that the disk
+    failed.
     """
     try:
         yield

@@ -18,6 +18,7 @@ from ringwood.engine.sqlite.connection import (
     connect,
     connect_for_reading,
     create_database,
+    full_disk_told,
     identity_of,
     inspect,
     is_damage,
@@ -259,15 +260,16 @@ def attach_all(paths: Mapping[Tier, Path], identities: tuple[Identity, ...]) -> 
     require_own_log(paths["hot"])
     connection = connect_for_reading(paths["hot"])
     try:
-        if version_of(connection, paths["hot"]) != len(MIGRATIONS):
-            raise missing("hot", paths["hot"])
-        lost: list[Tier] = []
-        for tier, identity in zip(TIERS[1:], identities[1:], strict=True):
-            if identity is None or not _attach_whole(connection, tier, paths[tier]):
-                attach(connection, tier, None)
-                lost.append(tier)
-        connection.execute(VIEWS)
-        connection.execute(_READ_ONLY)
+        with full_disk_told(connection):
+            if version_of(connection, paths["hot"]) != len(MIGRATIONS):
+                raise missing("hot", paths["hot"])
+            lost: list[Tier] = []
+            for tier, identity in zip(TIERS[1:], identities[1:], strict=True):
+                if identity is None or not _attach_whole(connection, tier, paths[tier]):
+                    attach(connection, tier, None)
+                    lost.append(tier)
+            connection.execute(VIEWS)
+            connection.execute(_READ_ONLY)
     except BaseException:
         connection.close()
         raise
