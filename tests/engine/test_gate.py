@@ -15,9 +15,10 @@ from pathlib import Path
 import apsw
 import pytest
 from tests.engine.making import found, store
+from tests.processes import eventually
 
 from ringwood.engine.base import Engine
-from ringwood.engine.sqlite import open_engine
+from ringwood.engine.sqlite import gate, open_engine
 from ringwood.errors import BusyError, NoHomeError
 
 HOLD = """
@@ -39,6 +40,22 @@ FORK_AND_DIE = """
         os._exit(0)
     print(child, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+WAIT = """
+import sys
+from pathlib import Path
+from ringwood.engine.sqlite import open_engine
+engine = open_engine(Path(sys.argv[1]), create=False)
+with engine.writing() as writer:
+    writer.set_meta("waiter", "had its turn")
+engine.close()
+"""
+
+LINE_IS_EMPTY = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 0, 1)  # all but the gate itself
 """
 
 WRITE_MANY = """
@@ -71,6 +88,31 @@ def another_writer(home: Path) -> Iterator[subprocess.Popen[str]]:
         yield holder
     finally:
         holder.communicate("\n", timeout=20)
+
+
+@contextmanager
+def somebody_in_line(home: Path, engine: Engine) -> Iterator[subprocess.Popen[str]]:
+    """A process that waits to write, behind a transaction of this one that has just ended."""
+    with engine.writing() as writer:
+        writer.set_meta("holder", "out")
+        waiter = subprocess.Popen([sys.executable, "-c", WAIT, str(home)], text=True)
+        try:
+            eventually(lambda: not is_empty_line(home))
+            waiter.send_signal(signal.SIGSTOP)
+        except BaseException:
+            waiter.kill()
+            waiter.wait()
+            raise
+    try:
+        yield waiter
+    finally:
+        waiter.send_signal(signal.SIGCONT)
+        waiter.wait(20)
+
+
+def is_empty_line(home: Path) -> bool:
+    command = [sys.executable, "-c", LINE_IS_EMPTY, str(home / "write.lock")]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize("timeout_s", [0.0, 0.2])
@@ -208,6 +250,50 @@ def test_a_holder_that_is_stopped_is_waited_for_within_bounds_only(
             holder.send_signal(signal.SIGCONT)
     store(engine, "afterwards")
     assert found(engine, "afterwards") != ()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no line")
+def test_who_has_waited_for_long_is_not_overtaken_by_a_newcomer(
+    home: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = {}
+    with somebody_in_line(home, engine):
+        for fair_s in (3600.0, 0.0):  # what counts as long: the first is the control
+            monkeypatch.setattr(gate, "_FAIR_S", fair_s)
+            started = time.monotonic()
+            with engine.writing(timeout_s=1.0):
+                waits[fair_s] = time.monotonic() - started
+    assert waits[3600.0] < 1.0 <= waits[0.0]
+    with engine.reading() as reader:
+        assert reader.meta("waiter") == "had its turn"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no line")
+def test_somebody_in_line_who_is_stopped_keeps_nobody_out(
+    home: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "_FAIR_S", 0.0)
+    monkeypatch.setattr(gate, "_PATIENCE_S", 0.2)
+    with somebody_in_line(home, engine) as waiter:
+        for number in range(3):
+            with engine.writing() as writer:
+                writer.set_meta("k", str(number))
+        with engine.reading() as reader:
+            assert (reader.meta("k"), reader.meta("waiter")) == ("2", None)
+        assert waiter.poll() is None
+    with engine.writing() as writer:
+        writer.set_meta("k", "3")
+    eventually(lambda: is_empty_line(home))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no line")
+def test_somebody_in_line_who_is_killed_leaves_no_place_behind(home: Path, engine: Engine) -> None:
+    with somebody_in_line(home, engine) as waiter:
+        assert not is_empty_line(home)
+        waiter.kill()
+        waiter.send_signal(signal.SIGCONT)
+        waiter.wait(20)
+        assert is_empty_line(home)
 
 
 # From 3.12 on, forking with threads running warns; the waiter of a gate may be one.

@@ -157,8 +157,11 @@ class Worker:
     def _sleep(self, last: _Round) -> bool:
         """Sleep until there is something to do; False: to end."""
         with self._changed:
-            if not self._woken and not self._stopping:
-                self._idle = last.tried
+            if not last.tried:  # who is at it sees to what is stored here, however often we ask
+                self._idle = False
+                self._changed.wait_for(lambda: self._stopping, last.again_s)
+            elif not self._woken and not self._stopping:
+                self._idle = True
                 self._changed.notify_all()
                 again_s = None if last.again_s is None else max(_TICK_S, last.again_s)
                 self._changed.wait(again_s)
