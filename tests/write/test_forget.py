@@ -111,6 +111,42 @@ def test_a_forgotten_paragraph_stays_away_from_other_documents_too(memory: Memor
     assert "After." in memory.read("/copy").source
 
 
+def test_a_text_of_which_every_part_was_forgotten_is_kept_out(words: Memory) -> None:
+    first = words.store("The heron waits.\n\nThe otter dives.\n\nThe rest stays.")
+    for part in ("the-otter-dives", "the-heron-waits"):
+        words.forget(f"{first.path}/{part}")
+
+    assert words.store("The otter dives.\n\nThe heron waits.").state == "forgotten"
+    assert len(words.recent()) == 1
+
+
+def test_what_was_forgotten_elsewhere_goes_with_the_next_part_that_is_forgotten(
+    words: Memory,
+) -> None:
+    one = words.store("The heron waits.\n\nThe rest stays.")
+    two = words.store("The otter dives.\n\nThe  heron waits.\n\nThe fox runs.", path="/two")
+    three = words.store("The otter dives.\n\nThe heron  waits.", path="/three")
+    words.forget(f"{one.path}/the-heron-waits")
+
+    done = words.forget("/two/the-otter-dives")
+    assert (done.documents, done.nodes) == (0, 2)
+    assert words.read(two.address).source.split() == ["The", "fox", "runs."]
+    done = words.forget("/three/the-otter-dives")
+    assert (done.documents, done.nodes) == (1, 3)
+    assert three.document not in {str(each.id) for each in words.recent()}
+
+
+def test_a_part_is_forgotten_where_another_document_of_the_same_text_was(words: Memory) -> None:
+    text = "The heron waits.\n\nThe rest stays."
+    stays = words.store(text.replace(" ", "  "), path="/stays")
+    words.forget(words.store(text, path="/goes").address)
+
+    assert words.forget("/stays/the-heron-waits").nodes == 1
+
+    assert not found(words, "heron")
+    assert words.read(stays.address).source.split() == ["The", "rest", "stays."]
+
+
 def test_the_whole_text_again_is_existing_when_only_a_part_of_it_was_forgotten(
     memory: Memory,
 ) -> None:

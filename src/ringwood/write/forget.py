@@ -131,7 +131,9 @@ def remove_document(erasure: Erasure, document: Document) -> None:
 def forget_node(erasure: Erasure, identity: int) -> Forgotten:
     """Remove a node with its subtree: its span is cut out of the document's text.
 
-    The root, and a node that is all the document holds, mean the whole document.
+    What was forgotten elsewhere and stands in this document, too, goes with it: a text that is
+    written anew is never given what was forgotten. The root, and nodes that are all the document
+    holds, mean the whole document.
     """
     with erasure.engine.reading() as reader:
         node = reader.nodes([identity]).get(identity)
@@ -140,10 +142,19 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         document = reader.documents([node.document])[node.document]
         text = reader.text_of(document.id)
         nodes = reader.nodes_of(document.id)
-        subtree = [each for each in nodes if _within(each, node)]
+        hashes = {
+            each.id: text_hash(text[each.span[0] : each.span[1]], document.source) for each in nodes
+        }
+        before = reader.tombstoned(document.space, hashes.values())
+        subtree = [
+            each
+            for each in nodes
+            if _within(each, node) or (each.parent is not None and hashes[each.id] in before)
+        ]
         counts = reader.counts([each.id for each in subtree], erasure.embedder)
         file = reader.mirrored_path(document.id)
-    remaining = without(text, [node.span], exchange=any(each.actor for each in nodes))
+    spans = [each.span for each in subtree]
+    remaining = without(text, spans, exchange=any(each.actor for each in nodes))
     if node.parent is None or not remaining.strip():
         return forget_documents(erasure, [document])
     report = Forgotten(
@@ -155,12 +166,12 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
     )
     if erasure.dry_run:
         return report
-    hashes = [text_hash(text[each.span[0] : each.span[1]], document.source) for each in subtree]
+    ours = [hashes[each.id] for each in subtree]
     _remove_file(erasure, document, file)
     with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
         merged = [each.document for each in reader.merged_into(document.id)]
         steps, theirs = _merged_parts(reader, [document.id, *merged], {e.id for e in subtree})
-        writer.add_tombstones(document.space, [*hashes, *theirs], erasure.intake.now)
+        writer.add_tombstones(document.space, [*ours, *theirs], erasure.intake.now)
         writer.purge_log([document.id, *merged])
         # What went into this document holds the words, too: its merge cannot be undone any more.
         writer.drop_steps(steps)

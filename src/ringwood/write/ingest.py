@@ -164,7 +164,7 @@ def rewrite(engine: Engine, document: int, intake: Intake) -> None:
                 return
             text = reader.text_of(document)
             draft = untitled(as_it_was(reader, current, text, intake), current, intake)
-            prepared = parse(reader, draft, text, current, intake)
+            prepared = parse(reader, draft, text, current, intake, stands=True)
             if prepared is not None:
                 put(writer, reader, replace(prepared, is_edit=False), set(), intake)
                 # Old addresses below a title that is forgotten hold its words.

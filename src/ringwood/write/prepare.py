@@ -111,9 +111,25 @@ def _is_there(draft: Draft, old: Document, digest: str) -> bool:
 
 
 def parse(
-    reader: Reader, draft: Draft, text: str, old: Document | None, intake: Intake
+    reader: Reader,
+    draft: Draft,
+    text: str,
+    old: Document | None,
+    intake: Intake,
+    *,
+    stands: bool = False,
 ) -> Prepared | None:
-    """Parse a text without what was forgotten of it; None when that is all of it."""
+    """Parse a text without what was forgotten of it; None when that is all of it.
+
+    Args:
+        reader: of the tombstones.
+        draft: what is stored.
+        text: of the draft, or of the document.
+        old: the document that it continues.
+        intake: how texts are taken in.
+        stands: the text is a document's own, which stays where another one of the same text was
+            forgotten.
+    """
     parsed = _tree(draft, text, intake)
     spans = [node.span for node in parsed.nodes]
     source = draft.source if draft.source is not None or old is None else old.source
@@ -121,11 +137,14 @@ def parse(
     sources = [] if source is None else [source_hash(source)]
     forgotten = frozenset(reader.tombstoned(draft.space, [*hashes, *sources]))
     if not intake.again:
-        if forgotten & {hashes[0], *sources}:
+        if not stands and forgotten & {hashes[0], *sources}:
             return None
-        gone = [span for span, each in zip(spans, hashes, strict=True) if each in forgotten]
+        parts = zip(spans[1:], hashes[1:], strict=True)
+        gone = [span for span, each in parts if each in forgotten]
         if gone:
             text = without(text, gone, exchange=draft.exchange)
+            if not text.strip():
+                return None
             parsed = _tree(draft, text, intake)
     return Prepared(
         draft=draft,
