@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.faults.machine import Machine
 from tests.faults.model import Model
-from tests.faults.stateful import Doubling, Forgetful, Machine, is_caught, run
+from tests.faults.stateful import WRONG, is_caught, run
 
 # From 3.12 on, forking with threads running warns.
 pytestmark = [
@@ -17,6 +18,6 @@ def test_whatever_is_done_memory_holds_what_its_model_holds() -> None:
     run(Machine, runs=8)
 
 
-@pytest.mark.parametrize("model", [Forgetful, Doubling])
+@pytest.mark.parametrize("model", WRONG)
 def test_a_model_that_is_wrong_is_found_out(model: type[Model]) -> None:
     assert is_caught(model)
