@@ -8,6 +8,7 @@ and one that should not; now and then everything is compared, and verified.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -52,7 +53,7 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
             run(Machine, runs=RUNS, number=number)
         except Exception as error:  # noqa: BLE001 - told, and the next seed
             differences += 1
-            say(f"seed {number}: {type(error).__name__}: {error}\n" + "\n".join(_notes(error)))
+            say(f"seed {number}:\n{''.join(traceback.format_exception(error))}")
         number += 1
         say(f"{Machine.taken.total():,} steps, {differences} differences")
     say(", ".join(f"{name} {times:,}" for name, times in Machine.taken.most_common()))
@@ -65,10 +66,6 @@ def torture(options: Torture, say: Callable[[str], None]) -> Iterable[Figure]:
         "; ".join(f"{name} model {'caught' if yes else 'MISSED'}" for name, yes in caught.items()),
         holds=not differences and all(caught.values()),
     )
-
-
-def _notes(error: Exception) -> list[str]:
-    return getattr(error, "__notes__", [])
 
 
 class Forgetful(Model):
