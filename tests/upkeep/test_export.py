@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -189,6 +190,85 @@ def test_the_file_is_its_owners_alone_and_appears_whole(tmp_path: Path, memory: 
 
 def _interrupt(*_: int) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", ["memory.db", "memory.db-wal", "mirror/a.md", "new.jsonl"])
+@pytest.mark.parametrize("way", ["plain", "relative", "link"])
+def test_nothing_is_written_over_the_home(
+    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, name: str, way: str
+) -> None:
+    memory.store("alpha")
+    memory.wait()
+    before = exported(memory)
+    target = Path(memory.home) / name
+    if way == "relative":
+        monkeypatch.chdir(tmp_path)
+        target = Path("home/../home") / name
+    elif way == "link":
+        (tmp_path / "link").symlink_to(target)
+        target = tmp_path / "link"
+    with pytest.raises(UsageError, match="lies in the home"):
+        memory.export(target)
+    assert exported(memory) == before
+    assert memory.verify().is_clean
+
+
+def test_nothing_is_written_over_a_tier_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RINGWOOD_TIERS_WARM_PATH", str(tmp_path / "slow" / "warm.db"))
+    (tmp_path / "slow").mkdir()
+    with Memory.open(tmp_path / "home", embedder="words") as memory:
+        memory.store("alpha")
+        for end in ("", "-wal"):
+            with pytest.raises(UsageError, match="lies in the home"):
+                memory.export(tmp_path / "slow" / f"warm.db{end}")
+        memory.export(tmp_path / "slow" / "a.jsonl")
+
+
+def test_an_index_is_not_written_into_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = Command(tmp_path / "home", monkeypatch)
+    command("store", stdin=b"alpha")
+    before = (tmp_path / "home" / "memory.db").read_bytes()
+    assert command("index", str(tmp_path / "home" / "memory.db")).code == 2
+    assert (tmp_path / "home" / "memory.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("target", [".", "..", "/", "folder"])
+def test_a_folder_is_no_file_to_write(
+    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    memory.store("alpha")
+    (tmp_path / "work" / "folder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    with pytest.raises(UsageError, match="is a folder"):
+        memory.export(target)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_what_is_no_file_is_written_into_and_stays(tmp_path: Path, memory: Memory) -> None:
+    memory.store("alpha")
+    memory.wait()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    memory.export(pipe)
+    reader.join(10)
+    assert read == [exported(memory)]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_to_a_file_stays_one(tmp_path: Path, memory: Memory) -> None:
+    memory.store("alpha")
+    memory.wait()
+    (tmp_path / "link").symlink_to(tmp_path / "real.jsonl")
+    memory.export(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real.jsonl").read_bytes() == exported(memory)
 
 
 def test_an_export_is_of_one_moment_while_others_store(tmp_path: Path, memory: Memory) -> None:

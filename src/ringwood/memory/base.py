@@ -14,6 +14,7 @@ from ringwood import home as homes
 from ringwood.capture.consent import is_paused_everywhere, is_paused_in
 from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
+from ringwood.engine.sqlite.engine import tier_paths
 from ringwood.errors import UsageError
 from ringwood.names import GLOBAL
 from ringwood.open_home import OpenHome
@@ -143,6 +144,30 @@ class Opened:
             on_tick: told the number of nodes embedded so far, about ten times a second.
         """
         return self._opened.wait(self.wait_s if timeout_s is None else timeout_s, on_tick)
+
+    def require_outside(self, target: Path) -> None:
+        """Refuse a file that a person names to be written, where the home keeps its own.
+
+        Raises:
+            UsageError: when it lies in the home, or is a file of a tier that lies elsewhere.
+        """
+        place = target.resolve()
+        tiers = [str(path.resolve()) for path in self._tier_paths().values()]
+        # With what SQLite keeps beside each: a `-wal` written over takes what was just stored.
+        own = {path + end for path in tiers for end in ("", "-wal", "-shm", "-journal")}
+        if place.is_relative_to(Path(self.home).resolve()) or str(place) in own:
+            raise UsageError(
+                f"{target} lies in the home, among the files of the memory itself.",
+                mend="choose a place outside it",
+            )
+
+    def _tier_paths(self) -> dict[Tier, Path]:
+        tiers = self.config.tiers
+        return tier_paths(
+            Path(self.home),
+            warm_path=None if tiers.warm_path is None else Path(tiers.warm_path).expanduser(),
+            cold_path=None if tiers.cold_path is None else Path(tiers.cold_path).expanduser(),
+        )
 
     def close(self) -> None:
         """Wait up to `wait_s` for vectors, write down what was used, and let go. Idempotent.

@@ -9,7 +9,6 @@ from ringwood import home as homes
 from ringwood.embed.choose import WORDS
 from ringwood.engine.base import Engine
 from ringwood.engine.sqlite.checking import SqliteInspection
-from ringwood.engine.sqlite.engine import tier_paths
 from ringwood.errors import DamagedError, NoHomeError, StorageError
 from ringwood.memory.base import Opened
 from ringwood.types import TIERS, Tier
@@ -123,14 +122,6 @@ class Checking(Opened):
     @property
     def _mirror_root(self) -> str:
         return str(Path(self.home) / homes.MIRROR_FOLDER)
-
-    def _tier_paths(self) -> dict[Tier, Path]:
-        tiers = self.config.tiers
-        return tier_paths(
-            Path(self.home),
-            warm_path=None if tiers.warm_path is None else Path(tiers.warm_path).expanduser(),
-            cold_path=None if tiers.cold_path is None else Path(tiers.cold_path).expanduser(),
-        )
 
     def _has_remains(self) -> bool:
         """Say whether a home was here: another tier, or a mirror with something in it."""

@@ -18,7 +18,7 @@ from ringwood.engine.sqlite import open_loader
 from ringwood.errors import StorageError, UsageError
 from ringwood.memory.base import Opened
 from ringwood.upkeep.copies.backup import BackedUp, BackupPlan, backup
-from ringwood.upkeep.copies.export import Exported, Wanted, durable_file, export
+from ringwood.upkeep.copies.export import Exported, Wanted, durable_file, export, require_file
 from ringwood.upkeep.copies.restore import Restored, restore
 
 SMALL_FILES = (homes.CONFIG_FILE, PAUSED_FILE, PAUSED_SPACES_FILE)
@@ -43,7 +43,8 @@ class Copying(Opened):
 
         Args:
             target: a file's path, or something to write into. The file gets its name when it is
-                whole and synced, readable for its owner only.
+                whole and synced, readable for its owner only. What is there and no file, as a pipe,
+                is written into.
             vectors: False leaves vectors out: whoever restores it makes them again.
             undone: also say which merges were undone, so that they stay so where it is restored.
                 Else the export after an undo is that of before the dream.
@@ -51,9 +52,13 @@ class Copying(Opened):
 
         Raises:
             NoHomeError: when there is no home yet.
+            UsageError: when the target is a folder, or lies in the home.
             StorageError: when the disk refuses.
         """
         engine = self._opened.engine()
+        if isinstance(target, (str, Path)):
+            self.require_outside(Path(target))
+            require_file(Path(target))
         self._opened.write_uses()
         embeds = self._opened.choice().embeds
         wanted = Wanted(

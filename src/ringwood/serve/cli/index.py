@@ -33,6 +33,7 @@ def index_command(session: Session, /, file: Path, remove: bool, dry_run: bool) 
         else:
             with session.memory() as memory:
                 memory.wait_s = 0.0
+                memory.require_outside(place)
                 after = with_block(before, memory.index())
         changed = after != before
         if changed and not dry_run:

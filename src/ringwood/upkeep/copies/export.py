@@ -9,6 +9,7 @@ their digest, so that an export that was cut off or edited is known.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import BinaryIO
 from ringwood.durable import replacing
 from ringwood.engine.base import Engine
 from ringwood.engine.transfer import Dump, Row
-from ringwood.errors import refusal
+from ringwood.errors import UsageError, refusal
 from ringwood.types import TIERS, Tier
 from ringwood.upkeep.copies.drafts import draft_of, remove_left
 from ringwood.upkeep.copies.records import line_of, record_of
@@ -163,6 +164,16 @@ class _Lines:
         self.bytes += len(line)
 
 
+def require_file(path: Path) -> None:
+    """Refuse a folder where a file is to be written.
+
+    Raises:
+        UsageError: when it is one.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder.", mend="name a file in it")
+
+
 @contextmanager
 def durable_file(path: Path) -> Iterator[BinaryIO]:
     """Write a file that only its owner can read, and give it its name when it is whole and synced.
@@ -170,7 +181,13 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StorageError: when the disk refuses; what had the name before is then untouched.
     """
+    # A link stays one, and a pipe or a device too: what would take its name would take its place.
+    path = Path(os.path.realpath(path))
     try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+            return
         remove_left(path)
         with replacing(str(path), draft=str(draft_of(path))) as file:
             yield file
