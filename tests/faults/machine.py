@@ -541,14 +541,20 @@ class Machine(RuleBasedStateMachine):
         os.close(tell)
         with os.fdopen(listen) as lines:
             try:
-                ready, _, _ = select.select([listen], [], [], PATIENCE_S)
-                assert ready, "the child did not open the home"
+                assert _has_line(listen), "the child did not open the home"
                 lines.readline()
                 time.sleep(after_ms / 1000)
             finally:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
             return lines.read().split()
+
+
+def _has_line(pipe: int) -> bool:
+    """Wait until there is something to read; `select` knows no descriptors above 1,023."""
+    looking = select.poll()
+    looking.register(pipe, select.POLLIN)
+    return bool(looking.poll(PATIENCE_S * 1000))
 
 
 def _tell(pipe: int, line: str) -> None:
