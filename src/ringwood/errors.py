@@ -126,6 +126,12 @@ class DamagedError(StorageError):
     code = "damaged"
 
 
+class StrangerError(StorageError):
+    """A database of another program lies where one of ours belongs. It is left as it is."""
+
+    code = "stranger"
+
+
 class EmbedderError(RingwoodError):
     """The embedder is missing, down, late, or answered nonsense."""
 

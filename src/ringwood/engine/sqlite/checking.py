@@ -63,6 +63,7 @@ class SqliteInspection:
         path = self._paths[tier]
         if not files.exists(path):
             return "missing"
+        files.refuse_stranger(tier, path)
         try:
             return "present" if inspect(path) else "damaged"  # an empty file is not as we left it
         except apsw.Error as error:

@@ -31,8 +31,20 @@ from ringwood.engine.sqlite.connection import (
     upgrade,
 )
 from ringwood.engine.sqlite.rows import Row
-from ringwood.engine.sqlite.schema import MIGRATIONS, VIEWS, version_of
-from ringwood.errors import DamagedError, HomeError, ReadOnlyError, StorageError, refusal
+from ringwood.engine.sqlite.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    VIEWS,
+    version_of,
+)
+from ringwood.errors import (
+    DamagedError,
+    HomeError,
+    ReadOnlyError,
+    StorageError,
+    StrangerError,
+    refusal,
+)
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
@@ -41,6 +53,10 @@ _DETACH: Mapping[Tier, str] = {"warm": "DETACH warm", "cold": "DETACH cold"}
 _VERSION: Mapping[Tier, str] = {
     "warm": "PRAGMA warm.user_version",
     "cold": "PRAGMA cold.user_version",
+}
+_PROGRAM: Mapping[Tier, str] = {
+    "warm": "PRAGMA warm.application_id",
+    "cold": "PRAGMA cold.application_id",
 }
 # A tier that numbers spaces otherwise than hot does would answer for the wrong space.
 _AT_ODDS: Mapping[Tier, str] = {
@@ -173,6 +189,9 @@ def make_current(paths: Mapping[Tier, Path], *, create: bool) -> None:
             raise DamagedError(f"{hot} is empty", mend=SALVAGE)
         if not create:
             raise no_home(hot.parent)
+        for tier in TIERS[1:]:
+            if tier in versions:
+                refuse_stranger(tier, paths[tier])
         for tier in reversed(TIERS):
             if tier == "hot" or tier not in versions:
                 create_database(paths[tier])
@@ -197,11 +216,35 @@ def _version_at(tier: Tier, path: Path) -> int | None:
             raise
         _log.error("going on without the %s tier: %s", tier, error.message)
         return None
+    except StrangerError as error:
+        if tier == "hot":
+            raise
+        _log.error("going on without the %s tier: %s", tier, error.message)
+        return None
     except apsw.Error as error:
         if tier == "hot" or not _is_lost(error):
             raise meaning_of(error, path) from error
         _log.warning("the %s tier cannot be read: going on without it", tier)
         return None
+
+
+def refuse_stranger(tier: Tier, path: Path) -> None:
+    """Refuse another program's database in the place of a tier, and say how the place is freed.
+
+    Raises:
+        StrangerError: when it is one.
+    """
+    try:
+        inspect(path)
+    except StrangerError as error:
+        if tier == "hot":
+            raise
+        raise StrangerError(
+            error.message,
+            mend=f"move it away or set tiers.{tier}_path to another file; then ringwood verify",
+        ) from error
+    except (DamagedError, apsw.Error):  # ours perhaps, and told by whoever needs to read it
+        return
 
 
 def _is_old(version: int | None) -> bool:
@@ -281,7 +324,8 @@ def _attach_whole(connection: apsw.Connection, tier: Tier, path: Path) -> bool:
     try:
         require_own_log(path)
         attach(connection, tier, path)
-        if connection.execute(_VERSION[tier]).get == len(MIGRATIONS):
+        is_ours = connection.execute(_PROGRAM[tier]).get == APPLICATION_ID
+        if is_ours and connection.execute(_VERSION[tier]).get == len(MIGRATIONS):
             connection.execute(_LARGEST[tier]).fetchall()  # a look into the tables themselves
             if not connection.execute(_AT_ODDS[tier]).get:
                 return True

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from ringwood.errors import SchemaError, StorageError
+from ringwood.errors import SchemaError, StrangerError
 
 APPLICATION_ID = 0x52494E47
 """`RING`: tells a file of ours from any other SQLite database."""
@@ -389,7 +389,7 @@ def version_of(connection: apsw.Connection, path: Path) -> int:
 
     Raises:
         SchemaError: when a newer Ringwood wrote the file.
-        StorageError: when another program did.
+        StrangerError: when another program did.
     """
     version = int(connection.pragma("user_version"))
     if connection.pragma("application_id") == APPLICATION_ID:
@@ -401,7 +401,7 @@ def version_of(connection: apsw.Connection, path: Path) -> int:
             )
         return version
     if connection.execute(_HAS_TABLES).get:
-        raise StorageError(
+        raise StrangerError(
             f"{path} is a database of another program",
             mend="choose another directory with --home or RINGWOOD_HOME",
         )
