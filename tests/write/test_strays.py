@@ -30,11 +30,41 @@ from ringwood.write import forget, mirroring, strays
 def overtaken(erasure, document, file):
     # Whoever writes the mirror comes to it just now.
     mirroring.refresh(erasure.engine, erasure.mirror_root)
+    return ()
 
 forget._remove_file = overtaken
 strays.is_taken = lambda reader, space, path: os._exit(9)
 with Memory.open(sys.argv[1], embedder="words", wait_s=0.0) as memory:
     memory.forget(source="plan")
+"""
+
+DIES_WHEN_THE_PAGE_IS_GONE_AND_ANOTHER_WAS_AT_IT = """
+import os, sys
+from pathlib import Path
+from ringwood.engine.sqlite import open_engine
+from ringwood.memory import Memory
+from ringwood.write import mirror
+
+engine = open_engine(Path(sys.argv[1]), create=False)
+with engine.reading() as reader:
+    documents = reader.roots("global")
+with engine.writing() as writer:
+    notes = mirror.note_pages(writer, documents)
+note_pages, remove_file = mirror.note_pages, mirror.remove_file
+
+def overtaken(writer, documents):
+    # Whoever wrote the page is done when this one has noted that it goes.
+    mine = note_pages(writer, documents)
+    mirror.drop_notes(writer, notes)
+    return mine
+
+def dies(root, file):
+    remove_file(root, file)
+    os._exit(9)
+
+mirror.note_pages, mirror.remove_file = overtaken, dies
+with Memory.open(sys.argv[1], embedder="words", wait_s=0.0) as memory:
+    memory.forget(sys.argv[2])
 """
 
 DIES_WHEN_THE_PAGE_IS_GONE = """
@@ -99,13 +129,16 @@ def test_a_page_that_nobody_was_told_of_stays_when_its_document_does(tmp_path: P
     assert mine.read_text("utf-8") == "A person's own file."
 
 
+@pytest.mark.parametrize(
+    "program", [DIES_WHEN_THE_PAGE_IS_GONE, DIES_WHEN_THE_PAGE_IS_GONE_AND_ANOTHER_WAS_AT_IT]
+)
 @pytest.mark.parametrize("address", ["global:/plan", "global:/plan/birds"])
 def test_a_document_whose_page_is_gone_when_it_was_not_forgotten_after_all_has_it_again(
-    tmp_path: Path, address: str
+    tmp_path: Path, address: str, program: str
 ) -> None:
     with Memory.open(tmp_path, embedder="words") as memory:
         memory.store(f"{TEXT}\n\n## Birds\n\nA canary eats seeds.", source="plan")
-    dies(DIES_WHEN_THE_PAGE_IS_GONE, tmp_path, address)
+    dies(program, tmp_path, address)
     assert (pages(tmp_path), notes(tmp_path)) == ([], 1)
 
     with Memory.open(tmp_path, embedder="words") as memory:

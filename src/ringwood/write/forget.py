@@ -167,7 +167,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
     if erasure.dry_run:
         return report
     ours = [hashes[each.id] for each in subtree]
-    _remove_file(erasure, document, file)
+    notes = _remove_file(erasure, document, file)
     with erasure.engine.writing() as writer, erasure.engine.reading() as reader:
         merged = [each.document for each in reader.merged_into(document.id)]
         steps, theirs = _merged_parts(reader, [document.id, *merged], {e.id for e in subtree})
@@ -183,7 +183,7 @@ def forget_node(erasure: Erasure, identity: int) -> Forgotten:
         if cut is not None:
             writer.follow(document.id, cut.sha256)
         _purge_late(writer, document.id)
-        mirror.drop_notes(writer, [document])
+        mirror.drop_notes(writer, notes)
     if file is not None and cut is not None:
         for error in filter(None, write_pages(erasure.engine, erasure.mirror_root, [cut]).values()):
             raise error
@@ -226,7 +226,7 @@ def _remove(
     erasure: Erasure, document: Document, file: str | None, hashes: Sequence[str]
 ) -> list[Document]:
     """Remove a document from every place; return the one that it went into meanwhile, if it did."""
-    _remove_file(erasure, document, file)
+    notes = _remove_file(erasure, document, file)
     with erasure.engine.writing() as writer:
         if hashes:
             writer.add_tombstones(document.space, hashes, erasure.intake.now)
@@ -242,19 +242,24 @@ def _remove(
         # Once more: a file may have been written that the database was not told of.
         if not strays.is_taken(reader, document.space, document.path):
             mirror.remove_file(erasure.mirror_root, mirror.mirror_path(document))
-        mirror.drop_notes(writer, [document])
+        mirror.drop_notes(writer, notes)
     return survivor
 
 
-def _remove_file(erasure: Erasure, document: Document, file: str | None) -> None:
-    """Note that a document's page goes, and remove it: should we die, it is written again."""
+def _remove_file(erasure: Erasure, document: Document, file: str | None) -> tuple[str, ...]:
+    """Note that a document's page goes, and remove it: should we die, it is written again.
+
+    Returns:
+        The notes, to be dropped when the database knows that it is gone.
+    """
     with erasure.engine.writing() as writer:
-        mirror.note_pages(writer, [document])
+        notes = mirror.note_pages(writer, [document])
     if file is not None:
         with erasure.engine.writing(document.tier) as writer:
             writer.set_mirrored(document.id, "", file)
             # Inside: nobody may say meanwhile that a file written just before is there.
             mirror.remove_file(erasure.mirror_root, file)
+    return notes
 
 
 def _purge_late(writer: Writer, document: int) -> None:

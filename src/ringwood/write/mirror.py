@@ -47,20 +47,22 @@ class MirrorOptions:
     """False: no file is written; what was written stays."""
 
 
-def note_pages(writer: Writer, documents: Iterable[Document]) -> None:
-    """Note that the pages of documents are about to be written or removed."""
-    now = datetime.now(UTC)
-    writer.put_attempts(begun(Piece(PAGE, note_of(each)), None, now) for each in documents)
+def note_pages(writer: Writer, documents: Iterable[Document]) -> tuple[str, ...]:
+    """Note that the pages of documents are about to be written or removed.
+
+    Returns:
+        The notes, to be dropped when the database knows of the pages again: `id:key:whose`. Two who
+        are at one page have a note each, and neither drops that of the other.
+    """
+    now, whose = datetime.now(UTC), os.urandom(4).hex()
+    notes = tuple(f"{each.id}:{page_key(mirror_path(each))}:{whose}" for each in documents)
+    writer.put_attempts(begun(Piece(PAGE, note), None, now) for note in notes)
+    return notes
 
 
-def drop_notes(writer: Writer, documents: Iterable[Document]) -> None:
-    """Note that the database knows of the pages of documents again."""
-    writer.drop_attempts(PAGE, map(note_of, documents))
-
-
-def note_of(document: Document) -> str:
-    """Name a document and its page in a note: `id:key`."""
-    return f"{document.id}:{page_key(mirror_path(document))}"
+def drop_notes(writer: Writer, notes: Iterable[str]) -> None:
+    """Note that the database knows of pages again."""
+    writer.drop_attempts(PAGE, notes)
 
 
 def page_key(relative: str) -> str:

@@ -86,7 +86,7 @@ def write_pages(
     if not documents:
         return {}
     with engine.writing() as writer:
-        mirror.note_pages(writer, documents)
+        notes = mirror.note_pages(writer, documents)
     outcomes: Outcomes = {}
     written: list[_Written] = []
     try:
@@ -102,7 +102,7 @@ def write_pages(
             if is_hopeless(outcomes, give_up):
                 break
     finally:
-        outcomes |= _tell(engine, root, documents, written)
+        outcomes |= _tell(engine, root, notes, written)
     return outcomes
 
 
@@ -150,9 +150,7 @@ def page_of(reader: Reader, document: Document) -> Page:
     )
 
 
-def _tell(
-    engine: Engine, root: str, noted: Sequence[Document], written: Sequence[_Written]
-) -> Outcomes:
+def _tell(engine: Engine, root: str, notes: Sequence[str], written: Sequence[_Written]) -> Outcomes:
     """Record which pages are there, one transaction per tier, and drop the notes with the last.
 
     Returns:
@@ -171,7 +169,7 @@ def _tell(
                     except StorageError as error:
                         refused[page.document.id] = error
                 if tier == "hot":
-                    mirror.drop_notes(writer, noted)
+                    mirror.drop_notes(writer, notes)
         except BusyError:
             raise
         except StorageError as error:

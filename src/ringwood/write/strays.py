@@ -27,7 +27,7 @@ def settle_pages(engine: Engine, root: str) -> None:
         missing = reader.missing_tiers
     if not notes or missing:
         return
-    identities, keys = zip(*(note.split(":") for note in notes), strict=True)
+    identities, keys = zip(*(note.split(":")[:2] for note in notes), strict=True)
     for file in [each for each in mirror_files(root) if mirror.page_key(each) in keys]:
         with engine.writing(), engine.reading() as reader:  # nobody takes it over meanwhile
             if _is_stray(reader, root, file):
