@@ -51,6 +51,16 @@ def test_runs_are_listed_and_undone(merged: str, capsys: pytest.CaptureFixture[s
     assert "no run to undo" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "1.5", "x", ""])
+def test_what_is_no_number_of_a_run_undoes_nothing(
+    merged: str, capsys: pytest.CaptureFixture[str], number: str
+) -> None:
+    assert run(["dream", f"--undo={number}"]) == 2
+    capsys.readouterr()
+    assert run(["dream", "--runs", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["runs"]) == 1
+
+
 def test_a_run_is_undone_by_its_number(merged: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["dream", "--undo", "7"]) == 2
     assert "There is no run 7" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import io
 import json
@@ -355,6 +356,43 @@ def test_an_export_cut_off_anywhere_is_refused_and_nothing_is_written(
         assert f"line {cut + 1}" in error.message
     middle = sum(map(len, lines[: len(lines) // 2])) + 20
     assert f"line {len(lines) // 2 + 1}" in refuse(tmp_path / "home", export[:middle]).message
+
+
+REWRITTEN: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "gzip with a line's end in its head": lambda export: gzip.compress(export, mtime=0x0A0A0A0A),
+    "utf-8 with a mark": lambda export: b"\xef\xbb\xbf" + export,
+    "utf-16": lambda export: export.decode().encode("utf-16"),
+    "utf-16, the other way round": lambda export: b"\xfe\xff" + export.decode().encode("utf-16-be"),
+    "other ends": lambda export: export.replace(b"\n", b"\r\n"),
+}
+"""What shells, editors and mail make of a file on its way."""
+
+
+@pytest.mark.parametrize("how", REWRITTEN)
+def test_what_another_program_rewrote_is_no_note_and_is_told(
+    export: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(REWRITTEN[how](export))
+    command = Command(tmp_path / "again", monkeypatch)
+
+    told = command("import", str(file))
+
+    assert told.code == 1
+    assert "Another program" in told.err
+    assert "ringwood export FILE" in told.err
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("inside", [b"", b"A note.", b"{}"])
+def test_other_packed_files_are_no_exports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: bytes
+) -> None:
+    file = tmp_path / "note.md.gz"
+    file.write_bytes(gzip.compress(inside))
+    told = Command(tmp_path / "home", monkeypatch)("import", str(file))
+    assert "not a text file" in told.out + told.err
 
 
 def test_an_edited_export_is_refused_at_its_end(export: bytes, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def is_export_file(path: Path) -> bool:
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            return is_export(file.readline(1024))
+            return is_export(file.read(1024))
     except (OSError, ValueError):  # whoever imports notes says what is wrong with it
         return False
 

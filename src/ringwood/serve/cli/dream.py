@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,8 +18,22 @@ if TYPE_CHECKING:
     from ringwood.upkeep.dreaming.dream import Dreamed
     from ringwood.upkeep.dreaming.undo import Undone
 
-NEWEST = 0
+NEWEST = "newest"
 """`--undo` without a number."""
+
+
+class RunNumber(click.ParamType[int | str]):
+    """The number of a run, or the newest: no number stands for that, and 0 is no run either."""
+
+    name = "run"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Read it."""
+        if value == NEWEST:
+            return NEWEST
+        return click.IntRange(min=1).convert(value, param, ctx)
 
 
 @click.command("dream")
@@ -28,7 +42,7 @@ NEWEST = 0
 @click.option(
     "--undo",
     "undone",
-    type=click.IntRange(min=0),
+    type=RunNumber(),
     is_flag=False,
     flag_value=NEWEST,
     metavar="[RUN]",
@@ -39,7 +53,7 @@ NEWEST = 0
 @waiting
 @click.pass_obj
 def dream_command(
-    session: Session, /, dry_run: bool, everything: bool, undone: int | None, runs: bool
+    session: Session, /, dry_run: bool, everything: bool, undone: int | str | None, runs: bool
 ) -> int:
     """Merge what says the same, and compare all with all. Safe to interrupt and to give again."""
     if sum((dry_run or everything, undone is not None, runs)) > 1:
@@ -50,7 +64,7 @@ def dream_command(
             return _list(session, memory)
         begun = monotonic()
         if undone is not None:
-            told = memory.undo(None if undone == NEWEST else undone)
+            told = memory.undo(None if isinstance(undone, str) else undone)
             return _tell_undone(session, told, round(monotonic() - begun, 3))
         done = _dream(session, memory, dry_run=dry_run, everything=everything)
         if done.too_large and not session.json and sys.stdin.isatty() and _agreed(done):

@@ -6,10 +6,12 @@ export takes its place in one.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NoReturn
 
@@ -35,6 +37,15 @@ MAX_LINE_BYTES = 256 * 1024 * 1024
 """No line is longer: whoever sends one without an end does not fill the memory."""
 
 _ID, _TEXT, _SHA256 = (COLUMNS["document"].index(name) for name in ("id", "text", "sha256"))
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 31
+"""What `zlib` wants to hear of data in gzip's format."""
+_MARKED = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Encodings that begin with a mark: what a shell's `>` or an editor on Windows may write."""
 
 
 @dataclass(slots=True)
@@ -55,9 +66,26 @@ class Restored:
     """What did not come along, in sentences."""
 
 
-def is_export(first_line: bytes) -> bool:
-    """Say whether a file that begins so is meant to be an export."""
-    return first_line.startswith(MARK)
+def is_export(beginning: bytes) -> bool:
+    """Say whether a file that begins so is meant to be an export, whatever became of it since."""
+    return beginning.startswith(MARK) or _rewritten(beginning) is not None
+
+
+def _rewritten(beginning: bytes) -> str | None:
+    """Say what another program made of an export that begins so; None where nothing shows."""
+    if beginning.startswith(_GZIP):
+        with suppress(zlib.error):
+            packed = zlib.decompressobj(_GZIP_WINDOW)
+            inside = packed.decompress(beginning, len(MARK))
+            # A line of what is packed may end anywhere, before it says much.
+            is_ours = inside == MARK or (MARK.startswith(inside) and not packed.eof)
+            return "packed it with gzip" if is_ours else None
+    for mark, encoding in _MARKED:
+        if beginning.startswith(mark + MARK.decode().encode(encoding)):
+            return f"wrote it as {encoding.upper()} with a mark before it"
+    if beginning.startswith(MARK) and beginning.endswith(b"\r\n"):
+        return "gave its lines other ends"
+    return None
 
 
 def restore(
@@ -119,6 +147,11 @@ class _Lines(Iterator[dict[str, Any]]):
 
     def __next__(self) -> dict[str, Any]:
         line = self._source.readline(MAX_LINE_BYTES + 1)
+        if self.number == 0 and (done := _rewritten(line)) is not None:
+            raise ExportError(
+                f"Another program {done}: the export is not as it was. Nothing was written.",
+                mend="unpack it, or export again: ringwood export FILE, without > before FILE",
+            )
         if not line:
             if not self._ended:
                 self.number += 1
