@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,26 +18,60 @@ from ringwood.engine.placement import Misplaced, Move, TierDates
 from ringwood.engine.sqlite import compaction, moves
 from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
+    Identity,
     full_disk_told,
+    identity_of,
     remaining,
     transaction,
 )
 from ringwood.engine.sqlite.rows import moment_of
 from ringwood.engine.sqlite.transferring import Transferring
+from ringwood.errors import ConfigError
 from ringwood.types import TIERS, Tier
 
 _log = logging.getLogger(__name__)
+
+_HOT = "memory.db"
+"""Name of the hot tier's file, by which a folder is known for a home."""
 
 
 def tier_paths(
     home_dir: Path, *, warm_path: Path | None = None, cold_path: Path | None = None
 ) -> dict[Tier, Path]:
-    """Say where the files of a home lie; colder ones beside the hot one unless said otherwise."""
-    return {
-        "hot": home_dir / "memory.db",
+    """Say where the files of a home lie; colder ones beside the hot one unless said otherwise.
+
+    Raises:
+        ConfigError: when two tiers would share a file, or one would take that of another home.
+    """
+    paths: dict[Tier, Path] = {
+        "hot": home_dir / _HOT,
         "warm": warm_path or home_dir / "memory-warm.db",
         "cold": cold_path or home_dir / "memory-cold.db",
     }
+    if warm_path is not None or cold_path is not None:
+        _require_own_files(paths)
+    return paths
+
+
+def _require_own_files(paths: Mapping[Tier, Path]) -> None:
+    """Refuse places that are taken: what lies twice in one file is deleted as a copy of itself."""
+    taken: dict[str | Identity, Tier] = {}
+    hot = identity_of(paths["hot"])
+    for tier, path in paths.items():
+        place = identity_of(path) or os.path.realpath(path)
+        if place in taken:
+            raise _taken(tier, path, f"the file of the {taken[place]} tier")
+        taken[place] = tier
+        beside = identity_of(Path(os.path.realpath(path)).parent / _HOT)
+        if tier != "hot" and beside not in (None, hot):
+            raise _taken(tier, path, "a file of another home")
+
+
+def _taken(tier: Tier, path: Path, whose: str) -> ConfigError:
+    return ConfigError(
+        f"The {tier} tier would lie in {path}, {whose}.",
+        mend="ringwood config tiers.warm_path FILE and tiers.cold_path FILE give each its own file",
+    )
 
 
 class SqliteEngine(Transferring):
