@@ -248,6 +248,21 @@ def test_a_folder_is_no_file_to_write(
         memory.export(target)
 
 
+def test_a_place_that_leads_nowhere_is_told(
+    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.store("alpha")
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    with pytest.raises(UsageError):
+        memory.backup(tmp_path / "ring")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for act in (memory.export, memory.backup):
+        with pytest.raises(StorageError):
+            act(Path("new"))
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_what_is_no_file_is_written_into_and_stays(tmp_path: Path, memory: Memory) -> None:
     memory.store("alpha")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import copy
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from ringwood.capture.consent import is_paused_everywhere, is_paused_in
 from ringwood.capture.space import free_name, space_key, space_slug
 from ringwood.embed.base import Embedder
 from ringwood.engine.sqlite.engine import tier_paths
-from ringwood.errors import UsageError
+from ringwood.errors import UsageError, refusal
 from ringwood.names import GLOBAL
 from ringwood.open_home import OpenHome
 from ringwood.recall import browse
@@ -150,12 +151,16 @@ class Opened:
 
         Raises:
             UsageError: when it lies in the home, or is a file of a tier that lies elsewhere.
+            StorageError: when it leads nowhere.
         """
-        place = target.resolve()
-        tiers = [str(path.resolve()) for path in self._tier_paths().values()]
+        try:
+            place = Path(os.path.realpath(target))
+        except OSError as error:  # the working directory is gone
+            raise refusal(error, f"{target} leads nowhere", mend="give a whole path") from error
+        tiers = [os.path.realpath(path) for path in self._tier_paths().values()]
         # With what SQLite keeps beside each: a `-wal` written over takes what was just stored.
         own = {path + end for path in tiers for end in ("", "-wal", "-shm", "-journal")}
-        if place.is_relative_to(Path(self.home).resolve()) or str(place) in own:
+        if place.is_relative_to(os.path.realpath(self.home)) or str(place) in own:
             raise UsageError(
                 f"{target} lies in the home, among the files of the memory itself.",
                 mend="choose a place outside it",

@@ -151,8 +151,8 @@ def _report(
 
 def _require_free(plan: BackupPlan) -> None:
     """Refuse a target that is somebody's already."""
-    target = plan.target.resolve()
-    if target.is_relative_to(plan.home.resolve()):
+    target = Path(os.path.realpath(plan.target))  # which, unlike `resolve`, minds no ring of links
+    if target.is_relative_to(os.path.realpath(plan.home)):
         raise UsageError(
             f"{plan.target} lies in the home that is to be backed up.",
             mend="choose a folder outside it, best on another disk",

@@ -182,8 +182,8 @@ def durable_file(path: Path) -> Iterator[BinaryIO]:
         StorageError: when the disk refuses; what had the name before is then untouched.
     """
     # A link stays one, and a pipe or a device too: what would take its name would take its place.
-    path = Path(os.path.realpath(path))
     try:
+        path = Path(os.path.realpath(path))
         if path.exists() and not path.is_file():
             with path.open("wb") as file:
                 yield file
