@@ -63,6 +63,32 @@ def test_most_pairs_that_were_written_later_and_say_the_same_are_found() -> None
     assert found / len(pairs("later_same")) > 0.8
 
 
+@pytest.mark.parametrize("minus", ["-", "−", "－", "﹣", "–"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "温度为{}5度",
+        "余额{}120元",
+        "気温は{}5度",
+        "온도는 {}5도",
+        "It is {}5 degrees",
+        "The sum ({}5) is due",
+        "x={}5",
+        "°C: {}5",
+        "**{}5**",
+    ],
+)
+def test_a_minus_counts_wherever_it_stands(text: str, minus: str) -> None:
+    one, other = text.format(minus), text.format("")
+    assert not is_same(one, other)
+    assert exact_key(one) != exact_key(other)
+
+
+@pytest.mark.parametrize("text", ["北京{}上海", "第3章{}绪论", "甲{}乙 5", "well{}known"])
+def test_a_dash_between_words_is_no_minus(text: str) -> None:
+    assert is_same(text.format("-"), text.format("–"))
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

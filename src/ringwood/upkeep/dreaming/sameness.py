@@ -31,6 +31,7 @@ _COPY = re.compile(r"[ _-]*(?:\(\d{1,3}\)|\bcopy(?: \d{1,3})?|副本)\Z", re.IGN
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CJK = f"{_HAN}\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af"
+_ONE_CJK = re.compile(f"[{_CJK}]")
 _CODE = r"^(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)|`+[^`\n]+`+"
 _TOKEN = re.compile(
     rf"""
@@ -193,6 +194,9 @@ def _mark(kind: str, token: str, text: str, start: int, end: int) -> tuple[str, 
     after = end < len(text) and not text[end].isspace()
     joined = after and (text[end].isalnum() or text[end] in "_.=")
     if kind == "dash":
+        # A script without blanks has none before a minus either: 温度为-5度.
+        within = before and not (_ONE_CJK.match(text, start - 1) and after and text[end].isdigit())
+        before = within and "−" not in token
         return ("sign", "minus") if joined and not before else ("stop", "-")
     if kind == "stars":
         emphasis = before != (after and text[end].isalnum())
