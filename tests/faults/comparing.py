@@ -121,7 +121,8 @@ def compare_findings(verified: Verified, model: Model) -> None:
     """Verify finds nothing wrong, only a text that stays where the same one was forgotten."""
     wrong = {each for each in verified.findings if each.level != "untidy"}
     kept = {each.where for each in wrong if each.what == "forgotten"}
-    assert kept == {each.address for each in model.entries.values() if model.is_forgotten(each)}
+    known = {each.address for each in model.entries.values() if model.is_forgotten(each)}
+    assert kept == known, f"said to be forgotten and kept: {kept}, not {known}"
     assert not {each for each in wrong if each.what != "forgotten"}, wrong
 
 

@@ -185,16 +185,20 @@ class Model:
             self._bury(each.words, forgotten=True)
 
     def forget_paragraph(self, handle: int, word: str) -> None:
-        """Take a paragraph away for good; what went into the document holds it, and stays there."""
+        """Take a paragraph away for good; what went into the document holds it, and stays there.
+
+        What was forgotten elsewhere goes with it.
+        """
         entry = self.entries[handle]
-        for each in (entry, *entry.merged):
-            if word in each.words:
-                self._tombstones.add((each.space, normal(text_of([word], each.form))))
+        self._tombstones.add((entry.space, normal(text_of([word], entry.form))))
+        before, left = entry.words, self.left_of(entry.space, entry.words, entry.form)
         for each in entry.merged:
             each.undoable = False
-        before, entry.words = entry.words, self.left_of(entry.space, entry.words, entry.form)
-        if not entry.words:
-            entry.words = before
+            for gone in (set(before) - set(left)) & set(each.words):
+                self._tombstones.add((each.space, normal(text_of([gone], each.form))))
+        if left:
+            entry.words = left
+        else:
             self.forget(handle)
         self._bury(before, forgotten=True)
 
