@@ -84,6 +84,29 @@ def test_a_minus_counts_wherever_it_stands(text: str, minus: str) -> None:
     assert exact_key(one) != exact_key(other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Remove ../tmp at night", "Remove ./tmp at night"),
+        ("Remove ./tmp at night", "Remove /tmp at night"),
+        ("Remove ..\\tmp at night", "Remove .\\tmp at night"),
+        ("Keep .env in it", "Keep env in it"),
+        ("请删除../临时", "请删除./临时"),
+        ("No, restart it", "No restart it"),
+        ("Never; delete it", "Never delete it"),
+        ("不，能重启", "不能重启"),
+        ("他说不。可以开始", "他说不可以开始"),
+        ("没，有人来了", "没有人来了"),
+        ("The grade is A-", "The grade is A"),
+        ("The grade A- is his", "The grade A is his"),
+        ("评级是A-", "评级是A"),
+        ("Blood of type Rh- is kept", "Blood of type Rh is kept"),
+    ],
+)
+def test_a_mark_that_says_something_counts(one: str, other: str) -> None:
+    assert not is_same(one, other)
+
+
 @pytest.mark.parametrize("text", ["北京{}上海", "第3章{}绪论", "甲{}乙 5", "well{}known"])
 def test_a_dash_between_words_is_no_minus(text: str) -> None:
     assert is_same(text.format("-"), text.format("–"))

@@ -31,6 +31,11 @@ _COPY = re.compile(r"[ _-]*(?:\(\d{1,3}\)|\bcopy(?: \d{1,3})?|副本)\Z", re.IGN
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _CJK = f"{_HAN}\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af"
+_BEGINS_NAME = re.compile(r"[/\\A-Za-z0-9_]")
+"""What follows the dots of `../a`, `./a` and `.env`."""
+_DENIAL = re.compile(r"(?:\b(?:no|not|never)|[不没别无否勿])\s*\Z", re.IGNORECASE)
+"""A mark after it ends what is denied: `No, restart it` is not `No restart it`."""
+_DENIAL_CHARS = 8
 _ONE_CJK = re.compile(f"[{_CJK}]")
 _CODE = r"^(?P<fence>`{3,}|~{3,})[\s\S]*?(?:^(?P=fence)[`~]*[ \t]*$|\Z)|`+[^`\n]+`+"
 _TOKEN = re.compile(
@@ -182,14 +187,23 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield "code", "\n".join(line.rstrip() for line in token.splitlines())
         elif kind == "task":
             yield "sign", token.lower()
-        elif kind in ("dash", "stars", "bang"):
+        elif kind in ("dash", "stars", "bang", "stop"):
             yield _mark(kind, token, text, found.start(), found.end())
         else:
             yield kind, token
 
 
+def _is_open(text: str, place: int) -> bool:
+    """Say whether no word with blanks around it goes on up to a place."""
+    return place == 0 or not text[place - 1].isalnum() or bool(_ONE_CJK.match(text, place - 1))
+
+
 def _mark(kind: str, token: str, text: str, start: int, end: int) -> tuple[str, str]:
     """Tell a dash from a minus, an emphasis from a product, an exclamation from a negation."""
+    if kind == "stop":
+        begins = token.endswith(".") and _BEGINS_NAME.match(text, end) and _is_open(text, start)
+        denied = _DENIAL.search(text[max(0, start - _DENIAL_CHARS) : start]) and text[end:].strip()
+        return ("sign" if begins or denied else kind, token)
     before = start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_")
     after = end < len(text) and not text[end].isspace()
     joined = after and (text[end].isalnum() or text[end] in "_.=")
@@ -197,6 +211,8 @@ def _mark(kind: str, token: str, text: str, start: int, end: int) -> tuple[str, 
         # A script without blanks has none before a minus either: 温度为-5度.
         within = before and not (_ONE_CJK.match(text, start - 1) and after and text[end].isdigit())
         before = within and "−" not in token
+        if before and token == "-" and not after and text[start - 1].isascii():
+            return "sign", "minus"  # of a grade or a charge: A- is not A
         return ("sign", "minus") if joined and not before else ("stop", "-")
     if kind == "stars":
         emphasis = before != (after and text[end].isalnum())
