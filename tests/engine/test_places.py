@@ -80,3 +80,17 @@ def test_all_tiers_may_lie_on_another_disk_by_links(
     monkeypatch.setenv("RINGWOOD_TIERS_COLD_PATH", str(tmp_path / "disk" / FILES["cold"]))
     with Memory.open(home, embedder="words") as memory:
         assert len(memory.recall("turbine").hits) == 1
+
+
+def test_a_relative_place_begins_in_the_home_wherever_one_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RINGWOOD_TIERS_WARM_PATH", "older.db")
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with Memory.open(tmp_path / "home", embedder="words") as memory:
+            memory.store(f"The turbine of {name}.")
+            assert memory.verify().is_clean
+            assert memory.rotate().missing_tiers == ()
+    assert (tmp_path / "home" / "older.db").exists()

@@ -43,7 +43,8 @@ class TierOptions:
     drop_cold_vectors: bool = False
     """Leave vectors behind on the way to the cold tier: smaller, and found by words alone."""
     warm_path: str | None = None
-    """File of the warm tier; None: beside the hot one. May lie on slower storage."""
+    """File of the warm tier; None: beside the hot one. A relative one begins in
+    the home; it may lie on slower storage."""
     cold_path: str | None = None
     """File of the cold tier; None: beside the hot one."""
     vacuum_after_rotate: bool = False

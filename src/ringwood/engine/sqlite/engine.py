@@ -40,13 +40,15 @@ def tier_paths(
 ) -> dict[Tier, Path]:
     """Say where the files of a home lie; colder ones beside the hot one unless said otherwise.
 
+    A relative place begins in the home: the working directory is another in every session.
+
     Raises:
         ConfigError: when two tiers would share a file, or one would take that of another home.
     """
     paths: dict[Tier, Path] = {
         "hot": home_dir / _HOT,
-        "warm": warm_path or home_dir / "memory-warm.db",
-        "cold": cold_path or home_dir / "memory-cold.db",
+        "warm": home_dir / (warm_path or "memory-warm.db"),
+        "cold": home_dir / (cold_path or "memory-cold.db"),
     }
     if warm_path is not None or cold_path is not None:
         _require_own_files(paths)
