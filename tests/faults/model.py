@@ -193,8 +193,8 @@ class Model:
         self._tombstones.add((entry.space, normal(text_of([word], entry.form))))
         before, left = entry.words, self.left_of(entry.space, entry.words, entry.form)
         for each in entry.merged:
-            each.undoable = False
-            for gone in (set(before) - set(left)) & set(each.words):
+            known, each.undoable = each.undoable, False  # its wording goes with the way back
+            for gone in (set(before) - set(left)) & set(each.words) if known else ():
                 self._tombstones.add((each.space, normal(text_of([gone], each.form))))
         if left:
             entry.words = left
