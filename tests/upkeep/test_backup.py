@@ -266,6 +266,9 @@ def test_a_backup_is_durable_when_it_is_there(words: Memory, tmp_path: Path) -> 
     done, again = back_up(f"fsync:error=EIO:when={len(synced)}")  # the folder around it
     assert "INJECTED" in again[-1]
     assert not done
+    done, again = back_up("fsync:error=EIO:when=1")  # the folder around the draft, before all else
+    assert "INJECTED" in again[-1]
+    assert not done
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "kept", "log"]
 
 

@@ -159,10 +159,10 @@ class Copying(Opened):
         """Make a folder in the home for an export that is being read; nothing of it stays."""
         home = Path(self.home)
         existed = home.is_dir()
-        homes.create_home(self.home)
         folder = home / f"{_STAGING}{os.urandom(4).hex()}"
-        homes.create_folder(str(folder))
         try:
+            homes.create_home(self.home)
+            homes.create_folder(str(folder))
             yield folder
         finally:
             rmtree(folder, ignore_errors=True)

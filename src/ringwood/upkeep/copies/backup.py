@@ -181,7 +181,11 @@ class _Draft:
 
     def __enter__(self) -> Path:
         remove_left(self._target)
-        homes.create_folder(str(self._folder))
+        try:
+            homes.create_folder(str(self._folder))
+        except BaseException:  # it may be there, and its name not known to last
+            give_up(self._folder)
+            raise
         return self._folder
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
