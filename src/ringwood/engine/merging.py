@@ -128,6 +128,8 @@ class Gone:
     """Where it and the survivor lay."""
     mirrored: str | None
     """Its file in the mirror."""
+    embedded: frozenset[str]
+    """Vector identities under which each of its nodes had a vector."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ringwood.errors import BusyError
 from ringwood.memory.base import Opened
 from ringwood.upkeep.dreaming.dream import Dreamed, Plan, Progress, dream
 from ringwood.upkeep.dreaming.merge import DREAM
-from ringwood.upkeep.dreaming.undo import Undone, undo
+from ringwood.upkeep.dreaming.undo import Meant, Undone, undo
 from ringwood.upkeep.lease import holding
 from ringwood.upkeep.slack import giving_back
 
@@ -81,13 +81,14 @@ class Dreaming(Opened):
             BusyError: when another process is dreaming.
             StorageError: when the disk refuses; given again, it goes on.
         """
-        engine = self._opened.engine()
+        engine, choice = self._opened.engine(), self._opened.choice()
+        meant = Meant(choice.remembered.identity if choice.embeds else "", self._embedded_tiers)
         with holding(self.home, DREAM) as held:
             if not held:
                 raise BusyError(
                     "Another process is dreaming in this home.", mend="try again when it is done"
                 )
-            done = undo(engine, run, self._mirror_root)
+            done = undo(engine, run, self._mirror_root, meant)
         self._opened.wake()
         return done
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -100,6 +101,7 @@ def gone_of(held: HeldMerge, space: str) -> Gone:
     identity, text = held.document[0], held.document[TEXT]
     # `node_of` reads a row without the column of the space.
     nodes = (node_of((*row[:2], *row[3:]), {identity: text}) for row in held.nodes)
+    vectors = Counter(row[0] for row in held.vectors)
     return Gone(
         space=space,
         source=held.document[SOURCE],
@@ -114,6 +116,7 @@ def gone_of(held: HeldMerge, space: str) -> Gone:
         texts=dict(held.texts),
         tiers=held.tiers,
         mirrored=held.document[MIRRORED],
+        embedded=frozenset(each for each, n in vectors.items() if n == len(held.nodes)),
     )
 
 

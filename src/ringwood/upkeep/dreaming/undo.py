@@ -47,7 +47,17 @@ class Undone:
     """The same in sentences."""
 
 
-def undo(engine: Engine, run: int | None, mirror_root: str | None) -> Undone:
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Which vectors the documents of a home are to have."""
+
+    embedder: str
+    """Vector identity; empty where words are all."""
+    tiers: tuple[Tier, ...]
+    """Where documents have vectors."""
+
+
+def undo(engine: Engine, run: int | None, mirror_root: str | None, meant: Meant) -> Undone:
     """Take back a run of a dream.
 
     What it merged is not merged again by a later one, until one of the texts changes.
@@ -56,6 +66,7 @@ def undo(engine: Engine, run: int | None, mirror_root: str | None) -> Undone:
         engine: where.
         run: its number; None: the newest.
         mirror_root: folder of the mirror; None: there is none.
+        meant: the vectors of now: a document that was merged under others waits for its own.
 
     Raises:
         UsageError: when the journal holds no such run, or later ones went through the same spaces:
@@ -71,7 +82,7 @@ def undo(engine: Engine, run: int | None, mirror_root: str | None) -> Undone:
     for step in reversed(steps):
         if step.kind == "relink":
             done = replace(done, edges=done.edges + _unlink(engine, step))
-        elif (address := _part(engine, step)) is not None:
+        elif (address := _part(engine, step, meant)) is not None:
             shown = (*done.addresses, address)[:SHOWN]
             done = replace(done, restored=done.restored + 1, addresses=shown)
         else:
@@ -104,7 +115,7 @@ def _choose(runs: Sequence[Run], wanted: int | None) -> Run:
 # -- merges ----------------------------------------------------------------------------------------
 
 
-def _part(engine: Engine, step: Step) -> str | None:
+def _part(engine: Engine, step: Step, meant: Meant) -> str | None:
     """Put a merged document back; return its address, or None where it is not to come back."""
     with engine.reading() as reader:
         gone = reader.gone(step.id)
@@ -124,12 +135,22 @@ def _part(engine: Engine, step: Step) -> str | None:
             if restored:
                 own = [e.edge for e in gone.edges if e.document == step.document]
                 writer.put_edges(step.document, _standing(reader, own, gone))
+                if _lacks_vectors(gone, meant):
+                    writer.set_state(step.document, "pending", None)
             writer.drop_steps([step.id])
         send_back(engine, {step.document: gone.tiers[0], survivor.id: survivor.tier})
     else:
         with engine.writing() as writer:
             writer.drop_steps([step.id])
     return address_of(gone.space, gone.path) if restored else None
+
+
+def _lacks_vectors(gone: Gone, meant: Meant) -> bool:
+    return (
+        bool(meant.embedder)
+        and gone.tiers[0] in meant.tiers
+        and meant.embedder not in gone.embedded
+    )
 
 
 def _is_forgotten(reader: Reader, gone: Gone) -> bool:
