@@ -49,6 +49,8 @@ class Entry:
     """Of one that went into another: whether that says what it said then."""
     undoable: bool = True
     """Of one that went into another: whether it can be apart again."""
+    said: set[str] = field(default_factory=set)
+    """Words of its earlier texts, which are kept as versions, and in the log of recalls."""
     former: list[str] = field(default_factory=list)
     """Addresses that lead to it still."""
     stored: list[str] = field(init=False)
@@ -198,6 +200,7 @@ class Model:
                 self._tombstones.add((each.space, normal(text_of([gone], each.form))))
         if left:
             entry.words = left
+            entry.said.clear()
         else:
             self.forget(handle)
         self._bury(before, forgotten=True)
@@ -206,6 +209,7 @@ class Model:
         """Give a document other paragraphs; of those that were forgotten none comes back."""
         entry = self.entries[handle]
         before, entry.words = entry.words, self.left_of(entry.space, words)
+        entry.said.update(before)
         entry.stored = list(words)
         entry.form = "plain"
         for each in entry.merged:
@@ -267,7 +271,7 @@ class Model:
             self.forgotten_words |= set(words)
         live = {word for entry in self.entries.values() for word in entry.words}
         self.dead_words -= live
-        self.forgotten_words -= live
+        self.forgotten_words -= live.union(*(entry.said for entry in self.entries.values()))
 
 
 def text_of(words: Iterable[str], form: Form = "plain") -> str:
