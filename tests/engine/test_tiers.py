@@ -361,5 +361,5 @@ def test_tiers_may_lie_elsewhere(tmp_path: Path) -> None:
         assert reader.document(1) == card
     engine.close()
     assert sorted(path.name for path in shelf.iterdir()) == ["c.db", "w.db"]
-    with pytest.raises(StorageError, match="cannot create"):
+    with pytest.raises(StorageError, match="cannot be made"):
         open_engine(tmp_path / "other", warm_path=tmp_path / "no" / "w.db", create=True)
