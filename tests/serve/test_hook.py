@@ -231,7 +231,7 @@ def test_a_hook_imports_nothing_dear() -> None:
 
     assert "ringwood.serve.hook" in ours
     assert {name.split(".")[1] for name in ours if "." in name} <= {
-        *("capture", "errors", "home", "hosts", "names", "serve", "text", "version")
+        *("capture", "durable", "errors", "home", "hosts", "names", "serve", "text", "version")
     }
     assert {name.partition(".")[0] for name in loaded - ours} <= set(sys.stdlib_module_names)
     assert not loaded & {"typing", "dataclasses", "pathlib", "asyncio", "subprocess", "logging"}
