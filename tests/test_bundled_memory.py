@@ -33,6 +33,8 @@ def kill_workers(embedder: BundledEmbedder) -> int:
     killed = [pid for pid in embedder.worker_pids if pid is not None]
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
+        # Dead while idle, not in the midst of the next text; who made it buries it.
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     return len(killed)
 
 
