@@ -93,8 +93,16 @@ def numbered(host: Host) -> Iterator[list[tuple[str, bool]]]:
     try:
         yield []
     finally:
-        host.end_resident()
-        eventually(lambda: processes_of(host.home) == [])
+        eventually(lambda: are_ended(host))
+
+
+def are_ended(host: Host) -> bool:
+    """End what works for a home; a hook that has been answered may just be starting a resident."""
+    host.end_resident()
+    for pid in processes_of(host.home):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    return processes_of(host.home) == []
 
 
 def killed_hook(host: Host, event: str, chance: random.Random, **payload: object) -> bool:
