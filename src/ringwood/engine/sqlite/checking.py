@@ -17,7 +17,6 @@ from ringwood.engine.sqlite.connection import (
     BUSY_TIMEOUT_S,
     connect,
     connect_for_reading,
-    inspect,
     is_damage,
     meaning_of,
     transaction,
@@ -63,9 +62,8 @@ class SqliteInspection:
         path = self._paths[tier]
         if not files.exists(path):
             return "missing"
-        files.refuse_stranger(tier, path)
-        try:
-            return "present" if inspect(path) else "damaged"  # an empty file is not as we left it
+        try:  # an empty file is not as we left it
+            return "present" if files.inspect_tier(tier, path) else "damaged"
         except apsw.Error as error:
             if is_damage(error):
                 return "damaged"

@@ -189,9 +189,9 @@ def make_current(paths: Mapping[Tier, Path], *, create: bool) -> None:
             raise DamagedError(f"{hot} is empty", mend=SALVAGE)
         if not create:
             raise no_home(hot.parent)
-        for tier in TIERS[1:]:
-            if tier in versions:
-                refuse_stranger(tier, paths[tier])
+        for tier in (each for each, version in versions.items() if version is None):
+            with suppress(DamagedError, apsw.Error):  # ours perhaps, and told by whoever reads it
+                inspect_tier(tier, paths[tier])
         for tier in reversed(TIERS):
             if tier == "hot" or tier not in versions:
                 create_database(paths[tier])
@@ -210,13 +210,8 @@ def _versions_of(paths: Mapping[Tier, Path]) -> dict[Tier, int | None]:
 
 def _version_at(tier: Tier, path: Path) -> int | None:
     try:
-        return inspect(path)
-    except DamagedError as error:
-        if tier == "hot":
-            raise
-        _log.error("going on without the %s tier: %s", tier, error.message)
-        return None
-    except StrangerError as error:
+        return inspect_tier(tier, path)
+    except (DamagedError, StrangerError) as error:
         if tier == "hot":
             raise
         _log.error("going on without the %s tier: %s", tier, error.message)
@@ -228,14 +223,14 @@ def _version_at(tier: Tier, path: Path) -> int | None:
         return None
 
 
-def refuse_stranger(tier: Tier, path: Path) -> None:
-    """Refuse another program's database in the place of a tier, and say how the place is freed.
+def inspect_tier(tier: Tier, path: Path) -> int:
+    """Read the schema version of a tier's file; see `inspect`.
 
     Raises:
-        StrangerError: when it is one.
+        StrangerError: when another program wrote it; says how the place of this tier is freed.
     """
     try:
-        inspect(path)
+        return inspect(path)
     except StrangerError as error:
         if tier == "hot":
             raise
@@ -243,8 +238,6 @@ def refuse_stranger(tier: Tier, path: Path) -> None:
             error.message,
             mend=f"move it away or set tiers.{tier}_path to another file; then ringwood verify",
         ) from error
-    except (DamagedError, apsw.Error):  # ours perhaps, and told by whoever needs to read it
-        return
 
 
 def _is_old(version: int | None) -> bool:
