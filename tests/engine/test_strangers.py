@@ -17,11 +17,12 @@ from ringwood.types import Tier
 
 def put_a_stranger(path: Path) -> bytes:
     """Put a database of another program there; its version is, by chance, ours."""
-    path.unlink(missing_ok=True)
-    with closing(apsw.Connection(str(path))) as connection:
+    theirs = path.with_name("theirs.db")  # made elsewhere: whoever has the home open may look
+    with closing(apsw.Connection(str(theirs))) as connection:
         connection.execute("CREATE TABLE theirs (x)")
         connection.pragma("user_version", len(MIGRATIONS))
-    path.chmod(0o600)
+    theirs.chmod(0o600)
+    theirs.replace(path)
     return path.read_bytes()
 
 
